@@ -1,0 +1,32 @@
+# make demo, make test: everything else they need they set up themselves, in .venv.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+
+# One thread: the networks here are tiny, and threads make them slower.
+export OMP_NUM_THREADS ?= 1
+
+.PHONY: demo test lint perf clean
+
+demo: $(READY)
+	@$(BIN)/r2et demo
+
+test: $(READY)
+	$(BIN)/python -m pytest
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+perf: $(READY)
+	$(BIN)/python perf/core.py
+
+clean:
+	rm -rf $(VENV)
+
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --disable-pip-version-check --quiet -c constraints.txt -e '.[dev,table]'
+	@touch $@

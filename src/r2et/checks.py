@@ -1,0 +1,45 @@
+"""The checks that functions taking tensors share, so that bad input reads the same everywhere."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from r2et.errors import require
+
+
+def check_input(where: str, x: Tensor, name: str = "x") -> None:
+    """A batch of inputs: a non-empty, finite, floating (B, ...) tensor."""
+    require(isinstance(x, Tensor), where, name, "a torch.Tensor", type(x).__name__)
+    require(x.is_floating_point(), where, name, "a floating-point tensor (use x.float())", x)
+    require(x.ndim >= 2, where, name, "a batch of shape (B, features, ...)", x)
+    require(x.numel() > 0, where, name, "a batch of at least one row and one feature", x)
+    if not bool(torch.isfinite(x).all()):
+        bad = (~torch.isfinite(x)).flatten(1).any(1).nonzero().flatten()
+        value = f"NaN or infinity in {len(bad)} of {len(x)} rows, first in row {int(bad[0])}"
+        require(False, where, name, "finite", value)
+
+
+def check_scores(where: str, scores: Tensor, name: str = "scores") -> None:
+    """Explanations: a finite, floating (B, n) tensor."""
+    check_input(where, scores, name)
+    require(scores.ndim == 2, where, name, "of shape (B, n)", scores)
+
+
+def check_k(where: str, k: int, n: int) -> None:
+    """How many features a person looks at: a whole number in 1..n-1."""
+    whole = isinstance(k, int) and not isinstance(k, bool)
+    require(whole, where, "k", "a whole number", k)
+    require(0 < k < n, where, "k", f"in 1..{n - 1} for {n} features", k)
+
+
+def check_same_shape(where: str, a: Tensor, b: Tensor, name: str, other: str) -> None:
+    """Two tensors that are compared element by element."""
+    require(a.shape == b.shape, where, name, f"of {other}'s shape {tuple(b.shape)}", a)
+
+
+def check_device(where: str, model: nn.Module, x: Tensor) -> None:
+    """The model and its input live in one place."""
+    weight = next(model.parameters(), None)
+    if weight is not None and weight.device != x.device:
+        require(False, where, "x", f"on the model's device {weight.device}", x)

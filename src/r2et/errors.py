@@ -1,0 +1,31 @@
+"""One exception tree, and one form of sentence for everything that is wrong with an input."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+
+class R2ETError(Exception):
+    """Everything this library raises on purpose."""
+
+
+class InputError(R2ETError, ValueError):
+    """An argument, a model or a file that cannot be used; the message says what to give instead."""
+
+
+def require(ok: bool, where: str, name: str, what: str, value: Any) -> None:
+    """Raise InputError("{where}: {name} must be {what}, got {value}.") unless ok."""
+    if not ok:
+        raise InputError(f"{where}: {name} must be {what}, got {describe(value)}.")
+
+
+def describe(value: Any) -> str:
+    """A value as an error message shows it: short, on one line."""
+    if isinstance(value, torch.Tensor):
+        kind = str(value.dtype).removeprefix("torch.")
+        return f"a {kind} tensor of shape {tuple(value.shape)} on {value.device}"
+    text = value if isinstance(value, str) else repr(value)
+    text = " ".join(text.split())
+    return text if len(text) <= 200 else f"{text[:197]}..."

@@ -1,0 +1,99 @@
+"""How a model's output is read: logits, the predicted class, the log-odds of a class."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor, nn
+
+from r2et.checks import check_device, check_input
+from r2et.errors import InputError, require
+
+
+@contextmanager
+def undisturbed(model: nn.Module) -> Iterator[None]:
+    """Run a model as it is deployed (eval mode), and give every submodule its own mode back."""
+    training = [module for module in model.modules() if module.training]
+    for module in training:
+        module.training = False
+    try:
+        yield
+    finally:
+        for module in training:
+            module.training = True
+
+
+def logits(model: nn.Module, x: Tensor, where: str = "logits") -> Tensor:
+    """The model's output as (B, C) logits; C = 1 stands for the log-odds of class 1 of two."""
+    try:
+        out: Tensor = model(x)
+    except torch.OutOfMemoryError:
+        raise
+    except (RuntimeError, ValueError, TypeError, IndexError) as error:
+        reason = str(error).strip().split("\n")[0]
+        accept = f"a callable that takes x, {str(x.dtype).removeprefix('torch.')} {tuple(x.shape)}"
+        raise InputError(f"{where}: model must be {accept}, got an error: {reason}") from error
+    require(isinstance(out, Tensor), where, "model", "one that returns a tensor of logits", out)
+    out = out[:, None] if out.ndim == 1 else out
+    good = out.ndim == 2 and len(out) == len(x) and out.shape[1] > 0 and out.is_floating_point()
+    require(good, where, "model", f"one that returns logits of shape ({len(x)}, C)", out)
+    if not bool(torch.isfinite(out).all()):
+        rows = (~torch.isfinite(out)).any(1).nonzero().flatten()
+        require(
+            False, where, "model", "one with finite logits", f"NaN or inf in row {int(rows[0])}"
+        )
+    return out
+
+
+def classes(out: Tensor) -> Tensor:
+    """(B, C) logits -> (B,) predicted classes; a tie goes to the lower index."""
+    if out.shape[1] == 1:
+        return (out[:, 0] > 0).long()
+    # Unlike argmax, a stable sort promises which of two equal logits comes first.
+    return out.sort(dim=1, descending=True, stable=True).indices[:, 0]
+
+
+def check_target(where: str, target: Tensor | int | None, out: Tensor) -> Tensor:
+    """(B,) class indices, by default the predicted classes."""
+    if target is None:
+        return classes(out.detach())
+    count = max(out.shape[1], 2)
+    if isinstance(target, int):
+        target = torch.full((len(out),), target, device=out.device)
+    require(isinstance(target, Tensor), where, "target", "a tensor of class indices", target)
+    whole = not target.is_floating_point() and target.dtype != torch.bool
+    require(whole, where, "target", "a tensor of whole numbers", target)
+    require(target.shape == (len(out),), where, "target", f"of shape ({len(out)},)", target)
+    require(target.device == out.device, where, "target", f"on {out.device}", target)
+    low, high = int(target.min()), int(target.max())
+    wrong = low if low < 0 else high
+    require(low >= 0 and high < count, where, "target", f"in 0..{count - 1}", wrong)
+    return target.long()
+
+
+def class_logit(out: Tensor, target: Tensor) -> Tensor:
+    """(B,) logit of the target class; of a single logit z, z for class 1 and -z for class 0."""
+    if out.shape[1] == 1:
+        return torch.where(target == 1, out[:, 0], -out[:, 0])
+    return out.gather(1, target[:, None])[:, 0]
+
+
+def log_odds(out: Tensor, target: Tensor) -> Tensor:
+    """(B,) log(p / (1 - p)) of the target class: its logit minus the others' log-sum-exp.
+
+    Never formed from p, which rounds to 1 on confident rows.
+    """
+    if out.shape[1] == 1:
+        return class_logit(out, target)
+    others = out.scatter(1, target[:, None], float("-inf")).logsumexp(1)
+    return class_logit(out, target) - others
+
+
+def predict(model: nn.Module, x: Tensor) -> Tensor:
+    """(B,) predicted classes, from the model in eval mode, without a gradient."""
+    check_input("predict", x)
+    check_device("predict", model, x)
+    with undisturbed(model), torch.no_grad():
+        return classes(logits(model, x, "predict"))
