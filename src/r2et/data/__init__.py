@@ -1,0 +1,8 @@
+"""Data sets: named ones, and anybody's own table."""
+
+from r2et.data.column import Column
+from r2et.data.dataset import Data, Origin, Split
+from r2et.data.registry import DATASETS, Named, load
+from r2et.data.schema import Schema
+
+__all__ = ["DATASETS", "Column", "Data", "Named", "Origin", "Schema", "Split", "load"]

@@ -1,0 +1,95 @@
+"""A data set ready to train on: three parts, feature names, and where it is from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from r2et.data.column import MEASURED, Column
+from r2et.data.schema import Schema
+
+
+class Split(NamedTuple):
+    """One part of a data set. x: (rows, ...) float32; y: (rows,) int64 class indices."""
+
+    x: Tensor
+    y: Tensor
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where data come from, whom to credit, under which licence, and what was changed."""
+
+    where: str
+    credit: str = ""
+    licence: str = ""
+    changes: str = ""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Data:
+    """A named data set, split; `k` is how many features its explanations show.
+
+    names: one per feature, or empty where features are pixels or edges. groups: feature indices
+    of each one-hot column. schema: how raw values became x, for tables only. classes: labels in
+    the order of y.
+    """
+
+    name: str
+    train: Split
+    val: Split
+    test: Split
+    names: tuple[str, ...]
+    groups: tuple[tuple[int, ...], ...]
+    k: int
+    source: Origin
+    classes: tuple[str, ...] = ()
+    schema: Schema | None = None
+    notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        rows = "/".join(str(len(part.y)) for part in (self.train, self.val, self.test))
+        shape = "x".join(str(s) for s in self.train.x.shape[1:])
+        return f"Data({self.name}: {rows} rows, {shape} features, k={self.k})"
+
+    def __str__(self) -> str:
+        """Several lines: rows, classes, how each column is read, what was left out, the source."""
+        lines = [repr(self), *self._class_lines()]
+        if self.schema is not None:
+            lines += [f"  {column_line(column)}" for column in self.schema.columns]
+            lines += [f"  {name}: left out, {reason}" for name, reason in self.schema.dropped]
+        lines += [f"  note: {note}" for note in self.notes]
+        source = (self.source.where, self.source.credit, self.source.licence)
+        return "\n".join([*lines, f"  from {'; '.join(s for s in source if s)}"])
+
+    def describe(self) -> None:
+        """Print what str(data) says."""
+        print(self)
+
+    def _class_lines(self) -> list[str]:
+        y = torch.cat([self.train.y, self.val.y, self.test.y])
+        shares = y.bincount(minlength=len(self.classes)) / max(len(y), 1)
+        labels = self.classes or tuple(str(i) for i in range(len(shares)))
+        pairs = list(zip(labels, shares.tolist(), strict=True))
+        shown = ", ".join(f"{label} ({share:.1%})" for label, share in pairs[:10])
+        more = f" and {len(pairs) - 10} more" if len(pairs) > 10 else ""
+        target = self.schema.target if self.schema is not None else None
+        return [f"  {target or 'classes'}: {shown}{more}"]
+
+
+def column_line(column: Column) -> str:
+    """How a column is read, on one line."""
+    if column.kind in MEASURED:
+        low, high = (column.show(v) for v in (column.low, column.high))
+        text = f"{column.name}: {column.kind}, {low} to {high}"
+        if column.fill is None:
+            return text
+        flagged = " and flagged" if column.flag else ""
+        return f"{text}, {column.show(column.fill)} where missing{flagged}"
+    shown = ", ".join(column.categories[:6])
+    more = f" and {len(column.categories) - 6} more" if len(column.categories) > 6 else ""
+    text = f"{column.name}: {column.kind}, {shown}{more}"
+    return text if column.other is None else f"{text}; others count as {column.other!r}"

@@ -1,0 +1,138 @@
+"""What every table goes through: named columns in, features in 0..1 out, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from r2et.data.column import Column
+from r2et.data.values import Codes, Values, as_labels
+from r2et.errors import require
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The columns of a table in the order of their features, and its target.
+
+    classes: labels of the target in the order of the model's outputs. dropped: columns of the
+    table that are not used, each with the reason.
+    """
+
+    columns: tuple[Column, ...]
+    target: str | None = None
+    classes: tuple[str, ...] = ()
+    dropped: tuple[tuple[str, str], ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("columns", "classes"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+        object.__setattr__(self, "dropped", tuple((str(a), str(b)) for a, b in self.dropped))
+        good = bool(self.columns) and all(isinstance(c, Column) for c in self.columns)
+        require(good, "Schema", "columns", "at least one Column", self.columns)
+        for what, names in (("columns", [c.name for c in self.columns]), ("features", self.names)):
+            twice = sorted({n for n in names if names.count(n) > 1})
+            require(not twice, "Schema", what, "named differently", twice)
+        good = all(isinstance(c, str) for c in self.classes)
+        good &= len(set(self.classes)) == len(self.classes) != 1
+        require(good, "Schema", "classes", "two or more distinct texts", self.classes)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Readable names of the n features."""
+        return tuple(name for column in self.columns for name in column.features)
+
+    @cached_property
+    def groups(self) -> tuple[tuple[int, ...], ...]:
+        """Feature indices of each category column: of these exactly one is 1."""
+        spans = zip(self.columns, self._spans, strict=True)
+        return tuple(tuple(range(a, b)) for c, (a, b) in spans if c.kind == "category")
+
+    @cached_property
+    def steps(self) -> tuple[float, ...]:
+        """The smallest change each feature can really have; 0 where any change is possible."""
+        return tuple(step for column in self.columns for step in column.steps)
+
+    def encode(self, raw: Mapping[str, Values], where: str = "Schema.encode") -> Tensor:
+        """Raw columns by name, each of as many rows -> (rows, n) float32 features in 0..1.
+
+        Each column is taken from `raw` once, so a mapping that reads on demand holds one at a time.
+        """
+        self._check_names(raw, where)
+        out = torch.empty(0)
+        for column, (a, b) in zip(self.columns, self._spans, strict=True):
+            values = raw[column.name]
+            rows = _rows(values)
+            if a == 0:
+                out = torch.zeros(rows, len(self.names))
+            require(rows == len(out), where, f"column {column.name!r}", f"{len(out)} rows", rows)
+            column.write(values, out.numpy()[:, a:b], where)
+        return out
+
+    def encode_target(self, values: Values, where: str = "Schema.encode_target") -> Tensor:
+        """Labels of the target -> (rows,) int64 class indices."""
+        labels = as_labels(where, self.target or "target", values)
+        index = {name: i for i, name in enumerate(self.classes)}
+        codes = np.array([*(index.get(n, -1) for n in labels.names), -2])[labels.codes]
+        if len(codes) and codes.min() < 0:
+            row = int(np.argmax(codes < 0))
+            cell = "a missing value" if codes[row] == -2 else repr(labels.names[labels.codes[row]])
+            what = f"one of {', '.join(self.classes)}"
+            require(False, where, f"target {self.target!r}", what, f"{cell} in row {row}")
+        return torch.from_numpy(codes.astype(np.int64))
+
+    def decode(self, row: Tensor | Sequence[float]) -> dict[str, float | str | None]:
+        """The raw values that one row of features (n,) stands for, by column name."""
+        cells = torch.as_tensor(row).detach().cpu().numpy()
+        n = len(self.names)
+        require(cells.shape == (n,), "Schema.decode", "row", f"of shape ({n},)", cells.shape)
+        spans = zip(self.columns, self._spans, strict=True)
+        return {column.name: column.read(cells[a:b]) for column, (a, b) in spans}
+
+    def to_json(self) -> dict[str, Any]:
+        """The schema as plain data, to be stored with a model."""
+        return {
+            "format": FORMAT,
+            "columns": [column.to_json() for column in self.columns],
+            "target": self.target,
+            "classes": list(self.classes),
+            "dropped": [list(pair) for pair in self.dropped],
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Schema:
+        """The schema that to_json described."""
+        where = "Schema.from_json"
+        good = isinstance(data, Mapping) and isinstance(data.get("columns"), list)
+        require(good, where, "data", "an object with columns", data)
+        require(data.get("format") == FORMAT, where, "format", str(FORMAT), data.get("format"))
+        return cls(
+            tuple(Column.from_json(column) for column in data["columns"]),
+            data.get("target"),
+            tuple(data.get("classes", ())),
+            tuple((a, b) for a, b in data.get("dropped", ())),
+        )
+
+    @cached_property
+    def _spans(self) -> list[tuple[int, int]]:
+        """First and last-plus-one feature of each column."""
+        ends = np.cumsum([len(column.features) for column in self.columns]).tolist()
+        return list(zip([0, *ends[:-1]], ends, strict=True))
+
+    def _check_names(self, raw: Mapping[str, Values], where: str) -> None:
+        lacking = [c.name for c in self.columns if c.name not in raw]
+        if lacking:
+            have = ", ".join(list(raw)[:20]) or "no column"
+            require(False, where, "the table", f"one with column {lacking[0]!r}", have)
+
+
+def _rows(values: Values) -> int:
+    codes: Codes | Values = getattr(values, "codes", values)
+    return len(codes)
