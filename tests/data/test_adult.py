@@ -110,7 +110,7 @@ def test_credit_and_description(adult, capsys):
     adult.describe()
     said = capsys.readouterr().out
     assert "income: at most 50K (76.1%), over 50K (23.9%)" in said
-    assert "age: integer, 17.0 to 90.0" in said
+    assert "age: integer, 17 to 90" in said
     assert "Becker" in said
 
 

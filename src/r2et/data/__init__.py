@@ -4,5 +4,17 @@ from r2et.data.column import Column
 from r2et.data.dataset import Data, Origin, Split
 from r2et.data.registry import DATASETS, Named, load
 from r2et.data.schema import Schema
+from r2et.data.tables import apply_schema, load_table
 
-__all__ = ["DATASETS", "Column", "Data", "Named", "Origin", "Schema", "Split", "load"]
+__all__ = [
+    "DATASETS",
+    "Column",
+    "Data",
+    "Named",
+    "Origin",
+    "Schema",
+    "Split",
+    "apply_schema",
+    "load",
+    "load_table",
+]

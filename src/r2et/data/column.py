@@ -100,8 +100,8 @@ class Column:
     def read(self, cells: NDArray[Any]) -> float | str | None:
         """The raw value that the features (features,) of one row stand for; None if missing.
 
-        Numbers come with six digits, about what float32 keeps, and integers are not rounded, so
-        that a perturbation shows. A row between two categories reads as the nearer one.
+        Integers are not rounded to whole numbers, so that a perturbation shows. A row between two
+        categories reads as the nearer one.
         """
         if self.kind == "category":
             return self.categories[int(np.argmax(cells))]
@@ -112,8 +112,11 @@ class Column:
         return self.show(self.low + float(cells[0]) * (self.high - self.low))
 
     def show(self, value: float) -> float | str:
-        """A raw number as a person reads it: six digits, or an ISO date."""
-        return as_date(value) if self.kind == "date" else float(f"{value:.6g}")
+        """A raw number as a person reads it: an ISO date, or rounded to 1e-7 of the range."""
+        if self.kind == "date":
+            return as_date(value)
+        # Adding 0.0 makes a 0.0 of -0.0.
+        return round(value, 7 - math.ceil(math.log10(self.high - self.low))) + 0.0
 
     def to_json(self) -> dict[str, Any]:
         """The fields that differ from their defaults, as plain data."""

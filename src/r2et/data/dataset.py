@@ -83,13 +83,13 @@ class Data:
 def column_line(column: Column) -> str:
     """How a column is read, on one line."""
     if column.kind in MEASURED:
-        low, high = (column.show(v) for v in (column.low, column.high))
+        ends = [column.show(v) for v in (column.low, column.high, column.fill) if v is not None]
+        low, high, *fill = (v if isinstance(v, str) else f"{v:.10g}" for v in ends)
         text = f"{column.name}: {column.kind}, {low} to {high}"
-        if column.fill is None:
-            return text
         flagged = " and flagged" if column.flag else ""
-        return f"{text}, {column.show(column.fill)} where missing{flagged}"
+        return f"{text}, {fill[0]} where missing{flagged}" if fill else text
     shown = ", ".join(column.categories[:6])
     more = f" and {len(column.categories) - 6} more" if len(column.categories) > 6 else ""
     text = f"{column.name}: {column.kind}, {shown}{more}"
-    return text if column.other is None else f"{text}; others count as {column.other!r}"
+    text += f"; other labels count as {column.other!r}" if column.other else ""
+    return text + (f"; empty cells count as {column.missing!r}" if column.missing else "")

@@ -16,7 +16,27 @@ Codes: TypeAlias = NDArray[np.int32]
 
 EPOCH = np.datetime64("1970-01-01")
 DAY = np.timedelta64(1, "D")
+_ISO = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?)?Z?")
 _WHOLE = re.compile(r"-?\d+\.0+")
+
+
+# What people write where they have nothing to write.
+MISSING = (
+    "",
+    "?",
+    "-",
+    ".",
+    "NA",
+    "N/A",
+    "n/a",
+    "#N/A",
+    "<NA>",
+    "NaN",
+    "nan",
+    "NULL",
+    "null",
+    "None",
+)
 
 
 class Labels(NamedTuple):
@@ -40,7 +60,7 @@ def label(cell: Any) -> str:
 
 def is_missing(cell: Any) -> bool:
     """None, NaN, NaT and pandas.NA are missing: all but the first differ from themselves."""
-    if cell is None or type(cell).__name__ == "NAType":
+    if cell is None or type(cell).__name__ in ("NAType", "NaTType"):
         return True
     return bool(isinstance(cell, float | np.floating | np.datetime64) and cell != cell)
 
@@ -54,36 +74,59 @@ def as_labels(where: str, name: str, values: Values) -> Labels:
         short = as_labels(where, name, cells.tolist())
         return Labels(short.names, short.codes[inverse])
     seen: dict[str, int] = {}
-    # Cells repeat, and looking a cell up is much cheaper than spelling it out again.
-    known: dict[Any, int] = {}
     codes = np.full(len(values), -1, dtype=np.int32)
     for row, cell in enumerate(values):
-        plain = isinstance(cell, Hashable)
-        require(plain, where, f"column {name!r}", "numbers or texts", f"{cell!r} in row {row}")
-        key = (type(cell), cell)
-        code = known.get(key)
-        if code is None:
-            if is_missing(cell):
-                continue
-            code = known[key] = seen.setdefault(label(cell), len(seen))
-        codes[row] = code
+        if is_missing(cell):
+            continue
+        good = isinstance(cell, Hashable) and not isinstance(cell, tuple)
+        require(good, where, f"column {name!r}", "numbers or texts", f"{cell!r} in row {row}")
+        codes[row] = seen.setdefault(label(cell), len(seen))
     return Labels(tuple(seen), codes)
 
 
 def as_numbers(where: str, name: str, values: Values, *, dates: bool = False) -> Numbers:
-    """Cells as float64, NaN where missing; dates as days since 1970-01-01."""
-    if isinstance(values, np.ndarray) and values.dtype.kind == ("M" if dates else "f"):
-        return (values - EPOCH) / DAY if dates else values.astype(np.float64)
-    if isinstance(values, np.ndarray) and values.dtype.kind in "biu" and not dates:
+    """Cells as float64, NaN where missing; dates as days since 1970-01-01, also given as such."""
+    kind = values.dtype.kind if isinstance(values, np.ndarray) else ""
+    if isinstance(values, np.ndarray) and kind in ("f", *("" if dates else "biu")):
         return values.astype(np.float64)
+    if isinstance(values, np.ndarray) and kind == "M" and dates:
+        days: Numbers = (values - EPOCH) / DAY
+        return days
     labels = as_labels(where, name, values)
-    table = [_read(text, dates) for text in labels.names]
-    if None in table:
-        code = table.index(None)
+    numbers = parse(labels, dates=dates)
+    if numbers is None:
+        code = next(i for i, text in enumerate(labels.names) if _read(text, dates) is None)
         what = "a date such as 2024-02-29 in every row" if dates else "a number in every row"
         cell = f"{labels.names[code][:80]!r} in row {int(np.argmax(labels.codes == code))}"
         require(False, where, f"column {name!r}", what, cell)
-    return np.array([*table, np.nan], dtype=np.float64)[labels.codes]
+        raise AssertionError  # for the type checker: the line above raises
+    return numbers
+
+
+def parse(labels: Labels, *, dates: bool = False) -> Numbers | None:
+    """Labels as numbers, or as days since 1970-01-01; None where one of them is neither."""
+    table = np.full(len(labels.names) + 1, np.nan)  # the last is for code -1
+    for code, text in enumerate(labels.names):
+        number = _read(text, dates)
+        if number is None:
+            return None
+        table[code] = number
+    return table[labels.codes]
+
+
+def is_number(text: str) -> bool:
+    """Whether a label spells a number."""
+    return _read(text, dates=False) is not None
+
+
+def tidy(labels: Labels) -> Labels:
+    """The same cells with one label per spelling, and the markers of missing values as -1."""
+    index: dict[str, int] = {}
+    moved = [
+        -1 if name in MISSING else index.setdefault(name, len(index))
+        for name in map(label, labels.names)
+    ]
+    return Labels(tuple(index), np.array([*moved, -1], dtype=np.int32)[labels.codes])
 
 
 def _read(text: str, dates: bool) -> float | None:
@@ -94,10 +137,10 @@ def _read(text: str, dates: bool) -> float | None:
 
 
 def _days(text: str) -> float:
-    # NumPy reads only ISO dates, so 03/04/2021 stays an error instead of a guess.
-    if not re.match(r"\d{4}-\d\d", text):
+    # Only ISO dates, so that 03/04/2021 stays an error instead of a guess.
+    if not _ISO.fullmatch(text):
         raise ValueError(text)
-    return float((np.datetime64(text) - EPOCH) / DAY)
+    return float((np.datetime64(text.removesuffix("Z")) - EPOCH) / DAY)
 
 
 def as_date(days: float) -> str:

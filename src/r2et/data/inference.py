@@ -1,0 +1,181 @@
+"""What each column of a table is, and its scale and categories, from the training rows."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from r2et.data.cells import Table
+from r2et.data.column import MEASURED, YES, Column, Kind
+from r2et.data.values import Labels, Numbers, is_number
+from r2et.errors import require
+
+Index = NDArray[np.int64]
+COVER = 0.1  # categories that cover fewer rows than this share say nothing about most rows
+MISSING, OTHER = "missing", "other"
+_ID = re.compile(r"(^|[^a-z])id$")
+_DATE = re.compile(r"\d{1,4}[./-]\d{1,2}[./-]\d{2,4}\b")
+
+
+class NoFeatureError(Exception):
+    """A column that no feature can be made of; the text says why."""
+
+
+def infer(
+    table: Table, name: str, kind: Kind | None, train: Index, rest: Index, *, most: int
+) -> Column:
+    """The column as a schema has it: kind from all rows, everything else from the training rows.
+
+    train, rest: row numbers. most: how many categories a column may have. Raises NoFeatureError.
+    """
+    if kind is None:
+        kind = _kind(table, name, np.concatenate([train, rest]), most)
+    if kind in MEASURED:
+        cells = table.dates(name) if kind == "date" else table.numbers(name)
+        if cells is None:  # refused with the first cell that does not fit
+            Column(name, kind).write(
+                table.labels(name), np.zeros((table.rows, 1), "f4"), table.where
+            )
+        column = _measured(table.where, name, kind, cast(Numbers, cells), train, rest)
+        if column is not None:
+            return column
+    column = _labelled(table.labels(name), name, train, rest, most)
+    fits = kind != "binary" or column.kind == "binary"
+    require(fits, table.where, f"column {name!r}", "two labels", f"{column.categories}")
+    return column
+
+
+def _kind(table: Table, name: str, rows: Index, most: int) -> Kind:
+    numbers = table.numbers(name)
+    if numbers is None:
+        dates = table.dates(name)
+        if dates is not None and np.isfinite(dates[rows]).any():
+            return "date"
+        _check_typos(table, name)
+        _check_text(table, name, most)
+        return "category"
+    cells = numbers[rows]
+    cells = cells[~np.isnan(cells)]
+    if not len(cells):
+        raise NoFeatureError("it is empty")
+    if bool(np.isin(cells, (cells.min(), cells.max())).all()):
+        return "category"  # of two labels it becomes binary
+    if table.coded(name):
+        _check_text(table, name, most)
+        return "category"
+    whole = bool((cells == np.round(cells)).all())
+    if whole and bool((np.diff(numbers) == 1).all()):
+        raise NoFeatureError("it numbers the rows")
+    if whole and _ID.search(name.lower()) and len(np.unique(cells)) == len(rows):
+        raise NoFeatureError("it is an identifier, different in every row")
+    return "integer" if whole else "number"
+
+
+def _check_typos(table: Table, name: str) -> None:
+    """Refuse numbers with a few other cells among them: as labels they would say nothing."""
+    if _mostly_numbers(table.head(name)):
+        labels = table.labels(name)
+        wrong = next(text for text in labels.names if not is_number(text))
+        row = int(np.argmax(labels.codes == labels.names.index(wrong)))
+        what = "a number or empty in every row, or one of kinds, or dropped"
+        require(False, table.where, f"column {name!r}", what, f"{wrong[:80]!r} in row {row}")
+
+
+def _mostly_numbers(cells: Labels | NDArray[Any]) -> bool:
+    if not isinstance(cells, Labels):
+        return False
+    good = sum(map(is_number, cells.names))
+    return good > 20 and good >= 0.9 * len(cells.names)
+
+
+def _check_text(table: Table, name: str, most: int) -> None:
+    counts = table.counts(name)
+    distinct, filled = len(counts), int(counts.sum())
+    top = np.sort(counts)[::-1][:most].sum()
+    if distinct > max(10, filled / 2) or top < COVER * filled:
+        head = table.head(name)
+        if isinstance(head, Labels) and all(_DATE.match(text) for text in head.names):
+            raise NoFeatureError("its dates are not written as in 2024-02-29")
+        raise NoFeatureError(f"it is text or an identifier, {distinct} values in {filled} rows")
+
+
+def _measured(
+    where: str, name: str, kind: Kind, cells: Numbers, train: Index, rest: Index
+) -> Column | None:
+    """None where the only thing that varies is whether there is a value."""
+    endless = np.isinf(cells)
+    if endless.any():
+        row = f"infinity in row {int(np.argmax(endless))}"
+        require(False, where, f"column {name!r}", "finite", row)
+    gone = np.isnan(cells)
+    known = cells[train][~gone[train]]
+    if not len(known):
+        raise NoFeatureError("it is empty in the training rows")
+    low, high = float(known.min()), float(known.max())
+    flag = bool(gone[train].any())
+    if low == high:
+        if flag:
+            return None
+        raise NoFeatureError(f"it is {Column(name, kind).show(low)} in every training row")
+    fill = float(np.median(known)) if flag or gone[rest].any() else None
+    return Column(name, kind, low, high, fill=fill, flag=flag)
+
+
+def _labelled(labels: Labels, name: str, train: Index, rest: Index, most: int) -> Column:
+    """The most frequent labels of the training rows; what else occurs goes to "other".
+
+    A feature that is never 1 in training would get a gradient that means nothing. So "other" is
+    made only of labels the training rows hold; where they hold none to spare, of the rarest.
+    """
+    names = [*labels.names, MISSING]
+    codes = np.where(labels.codes < 0, len(labels.names), labels.codes)
+    if MISSING in labels.names:
+        codes = np.where(labels.codes < 0, labels.names.index(MISSING), codes)
+    counts = np.bincount(codes[train], minlength=len(names))
+    elsewhere = np.bincount(codes[rest], minlength=len(names)) > 0
+    # Most frequent first; labels of equal count in the order of their text, not of the rows.
+    seen = sorted(np.flatnonzero(counts), key=lambda i: (-counts[i], names[i]))
+    strange = bool((elsewhere & (counts == 0)).any())
+    kept = [names[i] for i in seen]
+    has_other = OTHER in kept
+    if len(kept) > most or (strange and not has_other):
+        kept = [n for n in kept[: min(most, len(kept)) - 1] if n != OTHER]
+        kept.append(OTHER)
+        has_other = True
+    missing = MISSING if MISSING in kept and bool((labels.codes < 0).any()) else None
+    if len(kept) < 2:
+        raise NoFeatureError(f"it is {names[seen[0]]!r} in every training row")
+    column = Column(
+        *(name, "category"),
+        categories=tuple(sorted(kept, key=_place)),
+        other=OTHER if has_other else None,
+        missing=missing,
+    )
+    return column if len(kept) > 2 else replace(column, kind="binary", categories=_pair(kept))
+
+
+def _place(label: str) -> tuple[int, float, str]:
+    """Numbers by size, then texts by alphabet, then "other", then "missing"."""
+    last = {OTHER: 2, MISSING: 3}.get(label, 1)
+    try:
+        return (0, float(label), label)
+    except ValueError:
+        return (last, 0.0, label)
+
+
+def _pair(labels: list[str]) -> tuple[str, str]:
+    """(absent, present): the present one is a yes, or the later one that is a real label."""
+    yes = [n for n in labels if n.lower() in YES]
+    real = [n for n in labels if n not in (OTHER, MISSING)]
+    present = (yes or sorted(real or labels, key=_place))[-1]
+    (absent,) = (n for n in labels if n != present)
+    return absent, present
+
+
+def in_order(labels: list[str]) -> list[str]:
+    """Classes of a target: of two the positive one last, more by number or alphabet."""
+    return list(_pair(labels)) if len(labels) == 2 else sorted(labels, key=_place)

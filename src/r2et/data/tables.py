@@ -1,0 +1,165 @@
+"""Anybody's own table: a file or DataFrame in, a data set out, and the same reading ever after."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+from torch import Tensor
+
+from r2et.checks import check_k
+from r2et.data.cells import Rows, Table
+from r2et.data.column import Column, Kind
+from r2et.data.dataset import Data, Origin, Split
+from r2et.data.inference import Index, NoFeatureError, in_order, infer
+from r2et.data.reading import open_table
+from r2et.data.schema import Schema
+from r2et.data.values import Labels, label
+from r2et.errors import require
+
+MOST_CLASSES = 100
+
+
+def load_table(
+    source: Any,
+    target: str,
+    *,
+    kinds: Mapping[str, Kind | Column] | None = None,
+    drop: Sequence[str] = (),
+    positive: str | int | None = None,
+    k: int | None = None,
+    seed: int = 0,
+    parts: tuple[float, float, float] = (0.70, 0.15, 0.15),
+    max_categories: int = 50,
+) -> Data:
+    """A data set from a CSV or Parquet file or a DataFrame, split at random within each class.
+
+    kinds: a kind or a whole Column for columns that were inferred wrongly. drop: columns to leave
+    out. positive: which of two labels is class 1. docs/tables.md says what is inferred, and how.
+    """
+    where = "load_table"
+    table = open_table(where, source)
+    kinds = dict(kinds or {})
+    require(not isinstance(drop, str), where, "drop", "a list of column names", drop)
+    for name in (target, *kinds, *drop):
+        _check_name(table, name, "target" if name == target else "column name")
+    require(target not in (*kinds, *drop), where, "target", "no feature or dropped column", target)
+    for kind in kinds.values():
+        known = isinstance(kind, Column) or kind in get_args(Kind)
+        require(known, where, "kinds", f"of {', '.join(get_args(Kind))}, or a Column", kind)
+    many = isinstance(max_categories, int) and max_categories > 1
+    require(many, where, "max_categories", "a whole number from 2", max_categories)
+
+    labels = table.labels(target)
+    classes = _classes(labels, target, positive)
+    shuffled = _split(labels, classes, seed, parts)
+    columns, dropped = [], [(name, "as asked") for name in dict.fromkeys(drop)]
+    for name in table.names:
+        if name == target or name in drop:
+            continue
+        try:
+            columns.append(_column(table, name, kinds.get(name), shuffled, max_categories))
+        except NoFeatureError as reason:
+            dropped.append((name, str(reason)))
+    reasons = "; ".join(f"{name}: {reason}" for name, reason in dropped) or "no other column"
+    what = "one with at least two features besides the target"
+    require(sum(len(c.features) for c in columns) > 1, where, "the table", what, reasons)
+
+    schema = Schema(tuple(columns), target, tuple(classes), tuple(dropped))
+    order = np.concatenate(shuffled)
+    x = schema.encode(Rows(table, schema, order), where)
+    y = schema.encode_target(Labels(labels.names, labels.codes[order]), where)
+    ends = [0, *np.cumsum([len(part) for part in shuffled]).tolist()]
+    train, val, test = (Split(x[a:b], y[a:b]) for a, b in pairwise(ends))
+    k = min(8, len(schema.names) - 1) if k is None else k
+    check_k(where, k, len(schema.names))
+    lost = table.rows - len(order)
+    path = Path(source) if isinstance(source, str | os.PathLike) else None
+    return Data(
+        *(
+            path.name.split(".")[0] if path else "table",
+            train,
+            val,
+            test,
+            schema.names,
+            schema.groups,
+            k,
+        ),
+        Origin(path.name if path else f"a {type(source).__name__}"),
+        classes=schema.classes,
+        schema=schema,
+        notes=(f"{lost} rows without a {target} left out",) if lost else (),
+    )
+
+
+def apply_schema(schema: Schema, source: Any) -> tuple[Tensor, Tensor | None]:
+    """New rows, read exactly as those the schema was learned on.
+
+    Returns x (rows, n) in the order of the source, and y (rows,), None without the target column.
+    """
+    table = open_table("apply_schema", source)
+    x = schema.encode(Rows(table, schema, None), "apply_schema")
+    if schema.target is None or schema.target not in table.names:
+        return x, None
+    return x, schema.encode_target(table.labels(schema.target), "apply_schema")
+
+
+def _column(
+    table: Table, name: str, kind: Kind | Column | None, parts: list[Index], most: int
+) -> Column:
+    if isinstance(kind, Column):
+        require(kind.name == name, table.where, "kinds", f"a Column named {name!r}", kind.name)
+        return kind
+    return infer(table, name, kind, parts[0], np.concatenate(parts[1:]), most=most)
+
+
+def _check_name(table: Table, name: Any, role: str) -> None:
+    near = get_close_matches(str(name), table.names, n=1, cutoff=0.5)
+    hint = f" (did you mean {near[0]!r}?)" if near else ""
+    shown = ", ".join(table.names[:20]) + (", ..." if len(table.names) > 20 else "")
+    require(name in table.names, table.where, role, f"one of {shown}{hint}", name)
+
+
+def _classes(labels: Labels, target: str, positive: str | int | None) -> list[str]:
+    where, column = "load_table", f"target {target!r}"
+    count = np.bincount(labels.codes[labels.codes >= 0], minlength=len(labels.names))
+    found = [name for name, n in zip(labels.names, count, strict=True) if n]
+    few = "a column of at least two classes"
+    require(len(found) > 1, where, column, few, f"only {found[0]!r}" if found else "nothing")
+    many = f"a column of at most {MOST_CLASSES} classes (this is a library for classifiers)"
+    require(len(found) <= MOST_CLASSES, where, column, many, f"{len(found)} different values")
+    rare = [f"{n} of {v!r}" for v, n in zip(labels.names, count, strict=True) if 0 < n < 3]
+    require(not rare, where, column, "a column with at least 3 rows of each class", ", ".join(rare))
+    classes = in_order(found)
+    if positive is None:
+        return classes
+    require(len(classes) == 2, where, "positive", "None unless there are two classes", positive)
+    wanted = label(positive)
+    require(wanted in classes, where, "positive", f"one of {', '.join(classes)}", positive)
+    return sorted(classes, key=lambda name: name == wanted)
+
+
+def _split(
+    labels: Labels, classes: list[str], seed: int, parts: tuple[float, float, float]
+) -> list[Index]:
+    """Row numbers of the three parts, shuffled; each class is split by itself."""
+    shares = tuple(parts)
+    good = len(shares) == 3 and min(shares) > 0 and abs(sum(shares) - 1) < 1e-6
+    require(good, "load_table", "parts", "three positive shares that add up to 1", parts)
+    whole = isinstance(seed, int) and not isinstance(seed, bool) and seed >= 0
+    require(whole, "load_table", "seed", "a whole number from 0", seed)
+    # Sorted by raw bits: unlike a permutation's, their stream is fixed across NumPy versions.
+    order = np.argsort(np.random.PCG64(seed).random_raw(len(labels.codes)), kind="stable")
+    part = np.full(len(order), -1)
+    for name in classes:
+        rows = order[labels.codes[order] == labels.names.index(name)]
+        # At least one row of each class in each part.
+        train = min(max(round(shares[0] * len(rows)), 1), len(rows) - 2)
+        val = min(max(round(shares[1] * len(rows)), 1), len(rows) - train - 1)
+        part[rows[:train]], part[rows[train : train + val]], part[rows[train + val :]] = 0, 1, 2
+    return [order[part[order] == i] for i in range(3)]
