@@ -212,6 +212,12 @@ def test_files_that_are_no_tables(tmp_path, content, sentence):
     refused(sentence, path)
 
 
+def test_a_header_longer_than_the_sample(tmp_path, monkeypatch):
+    monkeypatch.setattr("r2et.data.reading.SAMPLE", 16)
+    table().rename(columns={"size": "size " * 10}).to_csv(tmp_path / "t.csv", index=False)
+    assert load_table(tmp_path / "t.csv", "y").names[0] == ("size " * 10).strip()
+
+
 @pytest.mark.parametrize("source", ["nowhere.csv", ".", 3, None, {"a": [1]}, np.zeros((3, 3))])
 def test_sources_that_are_no_tables(source):
     refused("source must be (a file that exists|a path or a DataFrame), got ", source)

@@ -195,7 +195,23 @@ def test_unknown_classes_are_refused(cell, sentence):
         (lambda: Schema((PAY,), "y", ("a",)), "classes must be two or more distinct texts"),
         (lambda: Schema.from_json({}), "data must be an object with columns"),
         (lambda: Schema.from_json({"columns": [], "format": 9}), "format must be 1, got 9"),
+        (
+            lambda: Schema.from_json(SCHEMA.to_json() | {"dropped": ["id"]}),
+            "classes and dropped must be a list, and one of pairs",
+        ),
+        (
+            lambda: Schema.from_json(SCHEMA.to_json() | {"target": 3}),
+            "target must be a column name",
+        ),
+        (
+            lambda: Schema.from_json(SCHEMA.to_json() | {"columns": [3]}),
+            "with name and kind, got 3",
+        ),
         (lambda: Column.from_json({"name": "a"}), "an object with name and kind"),
+        (
+            lambda: Column.from_json({"name": "a", "kind": "category", "categories": 5}),
+            "Column 'a': categories must be a list, got 5",
+        ),
         (
             lambda: Column.from_json({"name": "a", "kind": "number", "run": 1}),
             r"data must be made of known fields, got \['run'\]",

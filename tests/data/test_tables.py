@@ -282,6 +282,49 @@ def test_rows_without_a_target_are_left_out_and_counted():
     assert data.notes == ("10 rows without a default left out",)
 
 
+def any_column(rng, rows):
+    """A column of a random kind, with some, most or all of its values gone."""
+    makers = (
+        lambda: rng.normal(size=rows),
+        lambda: rng.integers(-3, 9, rows),
+        lambda: rng.choice(list("abc"), rows),
+        lambda: rng.random(rows) > 0.5,
+        lambda: np.datetime64("2020-01-01") + rng.integers(0, 50, rows),
+        lambda: [f"t{i}" for i in rng.integers(0, rows * 2, rows)],
+        lambda: [f"0{i}" for i in rng.integers(0, 30, rows)],
+        lambda: rng.choice(["other", "missing", "x", "?", "", " x", "1.0", "1"], rows),
+        lambda: rng.choice([1e-300, 1e300, 0.0], rows),
+    )
+    column = pd.Series(makers[rng.integers(len(makers))]())
+    if rng.random() < 0.6:
+        return column
+    column = column if column.dtype.kind in "fM" else column.astype(object)
+    return column.mask(rng.random(rows) < rng.choice([0.02, 0.5, 0.95, 1.0]), None)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_tables_keep_every_promise(tmp_path, seed):
+    rng = np.random.default_rng(seed)
+    rows = int(rng.integers(20, 120))
+    frame = pd.DataFrame({f"f{i}": any_column(rng, rows) for i in range(6)})
+    frame["z"], frame["y"] = rng.random(rows), rng.permutation(np.arange(rows) % 3)
+    frame["w"] = rng.random(rows)  # so that two features are left, whatever the others are
+    frame.to_csv(tmp_path / "t.csv", index=False, sep=str(rng.choice(list(",;\t|"))))
+    data = load_table(frame, "y", max_categories=5)
+    from_file = load_table(tmp_path / "t.csv", "y", max_categories=5)
+    assert from_file.schema == data.schema
+    assert same(from_file, data)
+    everything = torch.cat([p.x for p in parts(data)])
+    assert 0 <= float(everything.min()) <= float(everything.max()) <= 1
+    assert bool((data.train.x.amin(0) < data.train.x.amax(0)).all())
+    assert all(bool((everything[:, g].sum(1) == 1).all()) for g in data.groups)
+    again, _ = apply_schema(Schema.from_json(data.schema.to_json()), tmp_path / "t.csv")
+    assert sorted(again.tolist()) == sorted(everything.tolist())
+    people = [data.schema.decode(row) for row in everything]
+    raw = {name: [person[name] for person in people] for name in people[0]}
+    torch.testing.assert_close(data.schema.encode(raw), everything, rtol=0, atol=1e-5)
+
+
 def test_the_callers_frame_is_untouched():
     frame = people()
     before = frame.copy(deep=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -29,7 +30,7 @@ class Table(ABC):
         self.where, self.rows, self.comma = where, rows, comma
         self.names = tuple(n.strip() or f"column {i + 1}" for i, n in enumerate(names))
         self._last: tuple[str, Labels | NDArray[Any]] = ("", np.zeros(0))
-        twice = sorted({n for n in self.names if self.names.count(n) > 1})
+        twice = sorted(n for n, count in Counter(self.names).items() if count > 1)
         what = "one whose columns have different names (rename or remove one)"
         require(not twice, where, "the table", what, twice)
         require(rows > 0, where, "the table", "one with rows", "none")
@@ -54,13 +55,13 @@ class Table(ABC):
 
     def numbers(self, name: str) -> Numbers | None:
         """The column as float64 with NaN for missing, or None where a cell is no number."""
-        return (
-            self._numbers(self.cells(name)) if self._numbers(self.head(name)) is not None else None
-        )
+        if self._numbers(self.head(name)) is None:
+            return None
+        return self._numbers(self.cells(name))
 
     def dates(self, name: str) -> Numbers | None:
         """The column in days since 1970-01-01, or None where a cell is no ISO date."""
-        return _dates(self.cells(name)) if _dates(self.head(name)) is not None else None
+        return None if _dates(self.head(name)) is None else _dates(self.cells(name))
 
     def counts(self, name: str) -> NDArray[np.int64]:
         """How many rows hold each label, in any order; missing values are no label."""

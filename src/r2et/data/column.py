@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -49,10 +49,12 @@ class Column:
             f"one of {_listed(get_args(Kind))}",
             self.kind,
         )
+        listed = isinstance(self.categories, Sequence)
+        require(listed, where, "categories", "a list", self.categories)
         object.__setattr__(self, "categories", tuple(self.categories))
         if self.kind in MEASURED:
             ends = (self.low, self.high)
-            good = all(_finite(v) for v in ends) and self.low < self.high
+            good = all(_finite(v) for v in ends) and 0 < self.high - self.low < math.inf
             require(good, where, "low and high", "finite numbers, low below high", ends)
             require(
                 self.fill is None or _finite(self.fill), where, "fill", "a finite number", self.fill
@@ -141,7 +143,7 @@ class Column:
         self._refuse(where, np.isinf(numbers), "finite", "infinity")
         filled = np.where(gone, self.fill if self.fill is not None else 0.0, numbers)
         # Clipped: outside 0..1 the network was never trained, and no bound could hold x.
-        out[:, 0] = np.clip((filled - self.low) / (self.high - self.low), 0.0, 1.0)
+        out[:, 0] = (np.clip(filled, self.low, self.high) - self.low) / (self.high - self.low)
         if self.flag:
             out[:, 1] = gone
 

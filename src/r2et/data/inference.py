@@ -148,7 +148,9 @@ def _labelled(labels: Labels, name: str, train: Index, rest: Index, most: int) -
         has_other = True
     missing = MISSING if MISSING in kept and bool((labels.codes < 0).any()) else None
     if len(kept) < 2:
-        raise NoFeatureError(f"it is {names[seen[0]]!r} in every training row")
+        only = names[seen[0]]
+        why = "empty" if only == MISSING else f"{only!r} in every training row"
+        raise NoFeatureError(f"it is {why}")
     column = Column(
         *(name, "category"),
         categories=tuple(sorted(kept, key=_place)),

@@ -79,6 +79,9 @@ def _csv(where: str, path: Path) -> Table:
 
     with pa.input_stream(str(path), compression="detect") as stream:
         head = stream.read(SAMPLE)
+        # The names of a wide table may be longer than that; two lines are the least to look at.
+        while head.count(b"\n") < 2 and (more := stream.read(len(head))):
+            head += more
     kind = next((what for mark, what in MAGIC.items() if head.startswith(mark)), None)
     require(kind is None, where, path.name, f"CSV or Parquet {YOURSELF}", kind)
     require(bool(head.strip()), where, path.name, "a table", "an empty file")
@@ -124,7 +127,7 @@ def _lines(where: str, path: Path, head: bytes, encoding: str) -> list[str]:
         require(False, where, path.name, f"UTF-8 or UTF-16 text {YOURSELF}", byte)
     # The mark of UTF-8 is no part of the first name.
     lines = re.split(r"\r\n|\n|\r", text.removeprefix("\ufeff"))
-    return lines[:-1] if len(head) == SAMPLE and len(lines) > 1 else lines
+    return lines[:-1] if len(head) >= SAMPLE and len(lines) > 1 else lines
 
 
 def _separator(lines: list[str]) -> str:

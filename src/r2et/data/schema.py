@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -38,8 +39,10 @@ class Schema:
         good = bool(self.columns) and all(isinstance(c, Column) for c in self.columns)
         require(good, "Schema", "columns", "at least one Column", self.columns)
         for what, names in (("columns", [c.name for c in self.columns]), ("features", self.names)):
-            twice = sorted({n for n in names if names.count(n) > 1})
+            twice = sorted(n for n, count in Counter(names).items() if count > 1)
             require(not twice, "Schema", what, "named differently", twice)
+        named = self.target is None or isinstance(self.target, str)
+        require(named, "Schema", "target", "a column name or None", self.target)
         good = all(isinstance(c, str) for c in self.classes)
         good &= len(set(self.classes)) == len(self.classes) != 1
         require(good, "Schema", "classes", "two or more distinct texts", self.classes)
@@ -113,12 +116,12 @@ class Schema:
         good = isinstance(data, Mapping) and isinstance(data.get("columns"), list)
         require(good, where, "data", "an object with columns", data)
         require(data.get("format") == FORMAT, where, "format", str(FORMAT), data.get("format"))
-        return cls(
-            tuple(Column.from_json(column) for column in data["columns"]),
-            data.get("target"),
-            tuple(data.get("classes", ())),
-            tuple((a, b) for a, b in data.get("dropped", ())),
-        )
+        dropped, classes = data.get("dropped", []), data.get("classes", [])
+        good = isinstance(classes, list) and isinstance(dropped, list)
+        good &= good and all(isinstance(pair, list) and len(pair) == 2 for pair in dropped)
+        require(good, where, "classes and dropped", "a list, and one of pairs", (classes, dropped))
+        columns = tuple(Column.from_json(column) for column in data["columns"])
+        return cls(columns, data.get("target"), tuple(classes), tuple((a, b) for a, b in dropped))
 
     @cached_property
     def _spans(self) -> list[tuple[int, int]]:

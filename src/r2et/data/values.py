@@ -17,6 +17,7 @@ Codes: TypeAlias = NDArray[np.int32]
 EPOCH = np.datetime64("1970-01-01")
 DAY = np.timedelta64(1, "D")
 _ISO = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?)?Z?")
+_MIDNIGHT = re.compile(r"(?<=\d\d\d\d-\d\d-\d\d)[T ]00:00:00(\.0+)?$")
 _WHOLE = re.compile(r"-?\d+\.0+")
 
 
@@ -53,9 +54,14 @@ Values: TypeAlias = Labels | NDArray[Any] | Sequence[Any]
 
 
 def label(cell: Any) -> str:
-    """A cell as a label: the same text whether it came as 1, 1.0, "1.0" or " 1 "."""
+    """A cell as a label: the same text whether it came as 1, 1.0, "1.0" or " 1 ".
+
+    A date at midnight is the date.
+    """
     text = str(cell).strip()
-    return text.split(".")[0] if _WHOLE.fullmatch(text) else text
+    if _WHOLE.fullmatch(text):
+        return text.split(".")[0]
+    return _MIDNIGHT.sub("", text) if len(text) >= len("2024-02-29T00:00:00") else text
 
 
 def is_missing(cell: Any) -> bool:
