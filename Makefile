@@ -28,5 +28,5 @@ clean:
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --disable-pip-version-check --quiet -c constraints.txt -e '.[dev,table]'
+	$(BIN)/python -m pip install --disable-pip-version-check --quiet -c constraints.txt -e '.[dev,graph,table]'
 	@touch $@

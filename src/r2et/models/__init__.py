@@ -1,6 +1,17 @@
 """Networks, and how their outputs are read."""
 
+from r2et.models.gcn import SiameseGCN
 from r2et.models.mlp import MLP
 from r2et.models.output import predict, undisturbed
+from r2et.models.resnet import ResNet18
+from r2et.models.siamese import Siamese, SiameseCNN
 
-__all__ = ["MLP", "predict", "undisturbed"]
+__all__ = [
+    "MLP",
+    "ResNet18",
+    "Siamese",
+    "SiameseCNN",
+    "SiameseGCN",
+    "predict",
+    "undisturbed",
+]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import final
 
 from torch import Tensor, nn
 
 from r2et.errors import require
+from r2et.models.settings import Network, check_counts
 
 ACTIVATIONS: dict[str, type[nn.Module]] = {
     "elu": nn.ELU,
@@ -21,10 +23,12 @@ ACTIVATIONS: dict[str, type[nn.Module]] = {
 }
 
 
-class MLP(nn.Module):
+@final
+class MLP(Network):
     """A fully connected network, by default n - 32 LeakyReLU - 2 (Sec. 6, tables).
 
-    x: (B, features). Returns (B, classes) logits.
+    x: (B, features). Returns (B, classes) logits. widths: of the hidden layers; none at all makes
+    it a logistic regression.
     """
 
     def __init__(
@@ -36,10 +40,20 @@ class MLP(nn.Module):
         activation: str = "leaky_relu",
     ) -> None:
         super().__init__()
+        check_counts("MLP", features=features, classes=classes)
+        listed = isinstance(widths, Sequence) and not isinstance(widths, str)
+        require(listed, "MLP", "widths", "a list of whole numbers", widths)
+        for width in widths:
+            check_counts("MLP", **{"every width": width})
         known = ", ".join(ACTIVATIONS)
         require(activation in ACTIVATIONS, "MLP", "activation", f"one of {known}", activation)
+        self.settings = {
+            "features": features,
+            "widths": list(widths),
+            "classes": classes,
+            "activation": activation,
+        }
         sizes = [features, *widths, classes]
-        require(all(s > 0 for s in sizes), "MLP", "every width", "at least 1", sizes)
         layers: list[nn.Module] = []
         for a, b in pairwise(sizes[:-1]):
             layers += [nn.Linear(a, b), ACTIVATIONS[activation]()]

@@ -1,0 +1,110 @@
+"""The papers' network for pairs of brain networks."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import final
+
+import torch
+from torch import Tensor, nn
+
+from r2et.errors import InputError, require
+from r2et.models.settings import check_counts
+from r2et.models.siamese import Siamese
+
+NODE_FEATURES = ("adjacency", "identity", "strength")
+
+
+class Magnitude(nn.Module):
+    """|x|, as a module so that `smooth` can replace it."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x.abs()
+
+
+@final
+class SiameseGCN(Siamese):
+    """Two graph convolutions (256 ReLU, 128), mean over nodes, cosine, linear (B.1.1).
+
+    pair: (B, 2, N, N) adjacency matrices, or (B, 2, N(N-1)/2) upper triangles, row by row.
+    A layer is S X W + b with S = D^-1/2 (A + I) D^-1/2, D_ii = 1 + sum over j of |A_ij|: on graphs
+    without negative edges the usual one. The absolute value keeps D at 1 or more whatever the
+    signs are, so correlations can be given as they are. Graphs are undirected and have no loops:
+    of a full matrix (A + A^T)/2 counts, and its diagonal does not.
+
+    features: X, the nodes' own features. "adjacency": row i of A, a region's profile of
+    connections; "identity": one-hot; both know which node is which, as brain atlases do.
+    "strength": sum over j of A_ij, which makes the network blind to the order of the nodes.
+    """
+
+    def __init__(
+        self,
+        nodes: int,
+        widths: Sequence[int] = (256, 128),
+        *,
+        features: str = "adjacency",
+        classes: int = 2,
+    ) -> None:
+        good = isinstance(widths, Sequence) and not isinstance(widths, str) and len(widths) == 2
+        require(good, "SiameseGCN", "widths", "two whole numbers", widths)
+        hidden, dimension = widths
+        check_counts("SiameseGCN", nodes=nodes, **{"every width": hidden, "each width": dimension})
+        known = features in NODE_FEATURES
+        require(known, "SiameseGCN", "features", f"one of {', '.join(NODE_FEATURES)}", features)
+        require(nodes > 1, "SiameseGCN", "nodes", "at least 2", nodes)
+        super().__init__(dimension, classes)
+        self.settings = {
+            "nodes": nodes,
+            "widths": list(widths),
+            "features": features,
+            "classes": classes,
+        }
+        self.magnitude = Magnitude()
+        self.first = _graph_convolution(1 if features == "strength" else nodes, hidden)
+        self.activation = nn.ReLU()
+        self.second = _graph_convolution(hidden, dimension)
+
+    def embed(self, x: Tensor) -> Tensor:
+        """(B, N, N) or (B, N(N-1)/2) graphs -> (B, d) embeddings."""
+        graph = self._graph(x)
+        loops = torch.eye(graph.shape[-1], dtype=x.dtype, device=x.device)
+        scale = (1 + self.magnitude(graph).sum(-1)).rsqrt()
+        walk = scale[:, :, None] * (graph + loops) * scale[:, None, :]
+        hidden = self.activation(self.first(self._features(graph, loops), walk))
+        nodes: Tensor = self.second(hidden, walk)
+        return nodes.mean(1)
+
+    def _features(self, graph: Tensor, loops: Tensor) -> Tensor:
+        if self.settings["features"] == "identity":
+            return loops
+        return graph if self.settings["features"] == "adjacency" else graph.sum(-1, keepdim=True)
+
+    def _graph(self, x: Tensor) -> Tensor:
+        """Symmetric (B, N, N) matrices with a zero diagonal, from either form of input."""
+        n = self.settings["nodes"]
+        edges = n * (n - 1) // 2
+        good = x.shape[1:] in ((n, n), (edges,))
+        what = f"of shape ({n}, {n}) or ({edges},) for {n} nodes"
+        require(good, "SiameseGCN", "a graph", what, tuple(x.shape[1:]))
+        if x.ndim == 3:
+            half = (x + x.transpose(1, 2)) / 2
+            return half - torch.diag_embed(half.diagonal(dim1=1, dim2=2))
+        row, column = torch.triu_indices(n, n, 1, device=x.device)
+        upper = x.new_zeros(len(x), n * n).index_copy(1, row * n + column, x).view(-1, n, n)
+        return upper + upper.transpose(1, 2)
+
+
+def _graph_convolution(inputs: int, outputs: int) -> nn.Module:
+    try:
+        # Its import takes seconds and warns about itself; the device matters when a network is
+        # built without storage, whose rule must not reach what that import creates.
+        with warnings.catch_warnings(), torch.device("cpu"):
+            warnings.simplefilter("ignore")
+            from r2et.models.gcn_layer import GraphConvolution
+    except ImportError as error:
+        what = "installed (pip install 'r2et[graph]')"
+        reason = " ".join(str(error).split())
+        raise InputError(f"SiameseGCN: torch_geometric must be {what}, got {reason}.") from error
+    layer: nn.Module = GraphConvolution(inputs, outputs)
+    return layer
