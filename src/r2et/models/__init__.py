@@ -5,6 +5,7 @@ from r2et.models.mlp import MLP
 from r2et.models.output import predict, undisturbed
 from r2et.models.resnet import ResNet18
 from r2et.models.siamese import Siamese, SiameseCNN
+from r2et.models.smooth import smooth
 
 __all__ = [
     "MLP",
@@ -13,5 +14,6 @@ __all__ = [
     "SiameseCNN",
     "SiameseGCN",
     "predict",
+    "smooth",
     "undisturbed",
 ]

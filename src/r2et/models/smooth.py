@@ -1,0 +1,135 @@
+"""Twice differentiable copies of networks with kinks."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from r2et.errors import InputError, require
+from r2et.models import hinge
+from r2et.models.functional import FUNCTIONS, Softened
+from r2et.models.gcn import Magnitude
+from r2et.models.hinge import Hinge, SoftHinge, SoftMagnitude, SoftPReLU
+
+MODULES: dict[type[nn.Module], Callable[[Any], Hinge | None]] = {
+    nn.ReLU: lambda _: hinge.relu(),
+    nn.ReLU6: lambda _: hinge.clip(0.0, 6.0),
+    nn.LeakyReLU: lambda module: hinge.leaky(module.negative_slope),
+    nn.Hardtanh: lambda module: hinge.clip(module.min_val, module.max_val),
+    nn.Hardsigmoid: lambda _: hinge.hard_sigmoid(),
+    nn.Hardswish: lambda _: hinge.hard_sigmoid(gated=True),
+    nn.Softshrink: lambda module: hinge.soft_shrink(module.lambd),
+    nn.Threshold: lambda module: FUNCTIONS["threshold"][1](vars(module)),
+}
+REFUSED: dict[type[nn.Module], str] = {
+    nn.RReLU: "which draws its slopes at random (use LeakyReLU)",
+    nn.Hardshrink: "which jumps (use Softshrink)",
+}
+# Modules from here call no activation but through another module, except the callers.
+KNOWN = ("torch.nn.", "r2et.models.", "torch_geometric.nn.dense.linear")
+CALLERS = (nn.TransformerEncoderLayer, nn.TransformerDecoderLayer)
+RECURRENT = (nn.RNNBase, nn.RNNCellBase)
+
+
+def smooth(model: nn.Module, rho: float, *, share: bool = False) -> nn.Module:
+    """A copy with softplus_rho(x) = log(1 + exp(rho x)) / rho for every ReLU (SP, Sec. 6).
+
+    Leaky ones keep their slope: s x + (1 - s) softplus_rho(x); ReLU6, Hardtanh, PReLU and the
+    like follow from how they are made of ReLUs. As rho grows the copy goes to the model, by at
+    most log(2) / rho at each activation. The copy has the model's class, names and state_dict.
+
+    A ReLU called as a function (F.relu, x.relu(), x.clamp(min=0)) is replaced while the copy's
+    forward runs. Max-pooling and other choices among inputs (max, abs, sort) stay as they are:
+    the copy then still has kinks, where two inputs tie. ELU and SELU stay too. RReLU, Hardshrink,
+    a Threshold that jumps, an RNN with built-in ReLU and scripted code are refused by name.
+
+    share: use the model's own parameters and buffers, so that the copy follows its training;
+    otherwise they are copied. A smooth copy of a smooth copy keeps the first rho.
+    """
+    positive = isinstance(rho, int | float) and not isinstance(rho, bool) and 0 < rho < math.inf
+    require(positive, "smooth", "rho", "a positive number", rho)
+    require(isinstance(model, nn.Module), "smooth", "model", "an nn.Module", type(model).__name__)
+    duplicate = _copy(model, share=share)
+    done: dict[nn.Module, nn.Module] = {}  # a module in two places stays one module
+    for name, module in duplicate.named_modules():
+        done[module] = _replacement(name or "itself", module, float(rho))
+    for module in list(done):
+        for name, child in module._modules.items():
+            if child is not None:
+                module._modules[name] = done[child]
+    out = done[duplicate]
+    if any(_may_call(module) for module in out.modules()):
+        # In the instance, not around it, so that class, names and state_dict stay.
+        vars(out)["forward"] = partial(_forward, out.forward, float(rho))
+    return out
+
+
+def _copy(model: nn.Module, *, share: bool) -> nn.Module:
+    memo: dict[int, Any] = {}
+    for module in model.modules():
+        for value in vars(module).values():
+            if isinstance(value, Tensor) and value.grad_fn is not None:
+                memo[id(value)] = value.detach()  # an activation kept from the last forward
+    if share:
+        memo |= {id(t): t for t in [*model.parameters(), *model.buffers()]}
+    try:
+        return copy.deepcopy(model, memo)
+    except (RuntimeError, TypeError, AttributeError) as error:
+        reason = " ".join(str(error).split())
+        what = "one that copy.deepcopy can copy"
+        raise InputError(f"smooth: model must be {what}, got the error: {reason}") from error
+
+
+def _replacement(name: str, module: nn.Module, rho: float) -> nn.Module:
+    """What stands for this module in the smooth copy: often itself."""
+    kind = next((k for k in type(module).__mro__ if k in (*MODULES, *REFUSED, nn.PReLU)), None)
+    reason = "" if kind is None else REFUSED.get(kind, "")
+    if isinstance(module, torch.jit.ScriptModule):
+        reason = "which is compiled, so that its ReLUs cannot be seen (give the Python module)"
+    if getattr(module, "nonlinearity", "") == "relu" and isinstance(module, RECURRENT):
+        reason = "whose ReLU is built in (use nonlinearity='tanh')"
+    if reason:
+        found = f"{type(module).__name__} ({name}), {reason}"
+        raise InputError(f"smooth: model must be one that can be made smooth, got {found}.")
+    if isinstance(module, Magnitude):
+        return SoftMagnitude(rho)
+    if kind is None or _code(type(module)) is not _code(kind):
+        return module  # if it is a ReLU with a forward of its own, it is caught as a function
+    if isinstance(module, nn.PReLU):
+        learned = module._parameters.get("weight")
+        return module if learned is None else _like(module, SoftPReLU(learned, rho))
+    made = MODULES[kind](module)
+    assert made is not None
+    inplace = bool(getattr(module, "inplace", False))
+    if kind is nn.ReLU and not inplace:
+        # torch's own class: whoever reads networks layer by layer knows it.
+        return _like(module, nn.Softplus(beta=rho, threshold=hinge.LINEAR_ABOVE))
+    return _like(module, SoftHinge(made, rho, inplace=inplace))
+
+
+def _like(old: nn.Module, new: nn.Module) -> nn.Module:
+    """The new module in the old one's mode and with its hooks."""
+    hooks = {name: value for name, value in vars(old).items() if "hook" in name}
+    vars(new).update(hooks, training=old.training)
+    return new
+
+
+def _code(kind: type) -> Any:
+    return getattr(kind, "forward", None)
+
+
+def _may_call(module: nn.Module) -> bool:
+    """Whether a module's forward is code that may call an activation as a function."""
+    known = type(module).__module__.startswith(KNOWN)
+    return not known or isinstance(module, (*CALLERS, *MODULES, nn.PReLU))
+
+
+def _forward(forward: Callable[..., Any], rho: float, *args: Any, **kwargs: Any) -> Any:
+    with Softened(rho):
+        return forward(*args, **kwargs)
