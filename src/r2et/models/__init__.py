@@ -6,6 +6,7 @@ from r2et.models.output import predict, undisturbed
 from r2et.models.resnet import ResNet18
 from r2et.models.siamese import Siamese, SiameseCNN
 from r2et.models.smooth import smooth
+from r2et.models.storage import load_extra, load_model, save_model
 
 __all__ = [
     "MLP",
@@ -13,7 +14,10 @@ __all__ = [
     "Siamese",
     "SiameseCNN",
     "SiameseGCN",
+    "load_extra",
+    "load_model",
     "predict",
+    "save_model",
     "smooth",
     "undisturbed",
 ]

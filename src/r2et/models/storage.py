@@ -1,0 +1,200 @@
+"""Networks on disk: a folder with a JSON description and safetensors weights, nothing that runs."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load as parse_weights
+from safetensors.torch import save as format_weights
+from torch import Tensor, nn
+
+from r2et.errors import InputError, require
+from r2et.models.gcn import SiameseGCN
+from r2et.models.hinge import LINEAR_ABOVE
+from r2et.models.mlp import MLP
+from r2et.models.resnet import ResNet18
+from r2et.models.settings import Network
+from r2et.models.siamese import SiameseCNN
+from r2et.models.smooth import smooth
+from r2et.version import __version__
+
+FORMAT = 1
+DESCRIPTION = "model.json"
+NETWORKS: dict[str, type[Network]] = {
+    kind.__name__: kind for kind in (MLP, ResNet18, SiameseCNN, SiameseGCN)
+}
+
+
+def save_model(
+    model: nn.Module, folder: str | os.PathLike[str], *, extra: Mapping[str, Any] | None = None
+) -> None:
+    """Store one of our networks, or a smooth copy of one, and anything else that JSON can hold.
+
+    folder: made if missing; a model already in it is replaced. The weights are written first,
+    under a name made from their SHA-256, the description that names them last, each by renaming
+    a finished file: whenever the writing stops, the folder holds the old model or the new one.
+    """
+    where, folder = "save_model", Path(folder)
+    names = ", ".join(NETWORKS)
+    kind = type(model).__name__
+    known = NETWORKS.get(kind) is type(model)
+    require(known, where, "model", f"one of {names} (store others with torch.save)", kind)
+    assert isinstance(model, Network)
+    description: dict[str, Any] = {
+        "format": FORMAT,
+        "r2et": __version__,
+        "class": kind,
+        "settings": model.settings,
+        "rho": _rho(model),
+    }
+    again = _build(where, "model", description)
+    changed = "layers that were changed after it was built"
+    require(repr(again) == repr(model), where, "model", "what its settings describe", changed)
+    weights = {k: v.detach().cpu().clone().contiguous() for k, v in model.state_dict().items()}
+    _check_weights(where, "model", again, weights)
+    blob = format_weights(weights)
+    description["weights"] = hashlib.sha256(blob).hexdigest()
+    description["extra"] = dict(extra or {})
+    try:
+        text = json.dumps(description, indent=2, allow_nan=False) + "\n"
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InputError(f"{where}: extra must be what JSON can hold, got {error}.") from error
+
+    require(not folder.exists() or folder.is_dir(), where, "folder", "a folder", str(folder))
+    folder.mkdir(parents=True, exist_ok=True)
+    old = _old_weights(folder)
+    new = _weights_name(description["weights"])
+    _write(folder / new, blob)
+    _write(folder / DESCRIPTION, text.encode())
+    if old not in (None, new):
+        (folder / str(old)).unlink(missing_ok=True)
+
+
+def load_model(folder: str | os.PathLike[str]) -> nn.Module:
+    """The network that save_model stored, on the CPU and in eval mode; smooth if it was.
+
+    Reads the description and the weights and nothing else, and runs nothing that they contain.
+    """
+    where, folder = "load_model", Path(folder)
+    description = _read_description(where, folder)
+    model = _build(where, str(folder / DESCRIPTION), description)
+    path = folder / _weights_name(description["weights"])
+    require(path.is_file(), where, "folder", f"one with {path.name}", f"none in {folder}")
+    blob = path.read_bytes()
+    whole = hashlib.sha256(blob).hexdigest() == description["weights"]
+    what = f"the file that {DESCRIPTION} was written for (by SHA-256)"
+    require(whole, where, str(path), what, f"{len(blob)} bytes that differ from it")
+    try:
+        weights = parse_weights(blob)
+    except (SafetensorError, ValueError, KeyError) as error:
+        raise InputError(f"{where}: {path} must be safetensors, got {error}.") from error
+    _check_weights(where, str(path), model, weights)
+    model.load_state_dict(weights, assign=True)
+    return model.eval()
+
+
+def load_extra(folder: str | os.PathLike[str]) -> dict[str, Any]:
+    """What was given to save_model as extra, as JSON keeps it (lists for tuples, text for keys)."""
+    extra: dict[str, Any] = _read_description("load_extra", Path(folder))["extra"]
+    return extra
+
+
+def _rho(model: nn.Module) -> float | None:
+    """The rho of a smooth copy, None for any other network."""
+    for module in model.modules():
+        if isinstance(module, nn.Softplus) and module.threshold == LINEAR_ABOVE:
+            return float(module.beta)
+        rho = getattr(module, "rho", None)
+        if isinstance(rho, float):
+            return rho
+    return None
+
+
+def _build(where: str, source: str, description: Mapping[str, Any]) -> nn.Module:
+    """The described network without storage: no memory, no random numbers drawn."""
+    kind = NETWORKS[description["class"]]
+    try:
+        with torch.device("meta"):
+            model: nn.Module = kind(**description["settings"])
+        rho = description["rho"]
+        return model if rho is None else smooth(model, rho)
+    except (TypeError, ValueError, RuntimeError, OverflowError) as error:
+        reason = " ".join(str(error).split())
+        what = f"a description that {kind.__name__} can be built from"
+        raise InputError(f"{where}: {source} must be {what}, got the error: {reason}") from error
+
+
+def _check_weights(where: str, source: str, model: nn.Module, weights: dict[str, Tensor]) -> None:
+    """The weights are exactly the model's: names, shapes, kinds of numbers, all finite."""
+    expected = model.state_dict()
+    missing = ", ".join(k for k in expected if k not in weights)
+    require(not missing, where, source, "complete", f"no weights for {missing}")
+    surplus = ", ".join(k for k in weights if k not in expected)
+    require(not surplus, where, source, "without weights of other networks", surplus)
+    for name, weight in weights.items():
+        shape = tuple(expected[name].shape)
+        require(weight.shape == shape, where, f"{source}: {name}", f"of shape {shape}", weight)
+        floating = expected[name].is_floating_point()
+        same = weight.is_floating_point() if floating else weight.dtype == expected[name].dtype
+        what = "floating-point" if floating else str(expected[name].dtype)
+        require(same, where, f"{source}: {name}", what, weight)
+        finite = bool(torch.isfinite(weight).all())
+        require(finite, where, f"{source}: {name}", "finite", "NaN or infinity")
+
+
+def _weights_name(digest: str) -> str:
+    return f"weights-{digest[:16]}.safetensors"
+
+
+def _read_description(where: str, folder: Path) -> dict[str, Any]:
+    path = folder / DESCRIPTION
+    require(path.is_file(), where, "folder", f"one with {DESCRIPTION}", f"none in {folder}")
+    try:
+        found = json.loads(path.read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{where}: {path} must be JSON, got the error: {error}") from error
+    require(isinstance(found, dict), where, str(path), "a JSON object", type(found).__name__)
+    version = found.get("format")
+    require(type(version) is int and version > 0, where, f"{path}: format", "a number", version)
+    require(version <= FORMAT, where, f"{path}: format", f"{FORMAT} (update r2et)", version)
+    known = isinstance(found.get("class"), str) and found["class"] in NETWORKS
+    require(known, where, f"{path}: class", f"one of {', '.join(NETWORKS)}", found.get("class"))
+    for name in ("settings", "extra"):
+        good = isinstance(found.get(name), dict)
+        require(good, where, f"{path}: {name}", "an object", found.get(name))
+    require("rho" in found, where, f"{path}: rho", "a number or null", "nothing")
+    digest = found.get("weights")
+    good = isinstance(digest, str) and re.fullmatch("[0-9a-f]{64}", digest) is not None
+    require(good, where, f"{path}: weights", "a SHA-256 in hexadecimal", digest)
+    description: dict[str, Any] = found
+    return description
+
+
+def _old_weights(folder: Path) -> str | None:
+    """The name of the weights that the folder's description speaks of, if it has a readable one."""
+    try:
+        return _weights_name(_read_description("save_model", folder)["weights"])
+    except InputError:
+        return None
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Write a file so that nobody ever sees a part of it under its name."""
+    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    try:
+        with open(part, "xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)

@@ -1,0 +1,386 @@
+import copy
+import hashlib
+import json
+import os
+
+import pytest
+import safetensors.torch
+import torch
+from torch import nn
+
+from r2et.errors import InputError
+from r2et.models import (
+    MLP,
+    ResNet18,
+    SiameseCNN,
+    SiameseGCN,
+    load_extra,
+    load_model,
+    save_model,
+    smooth,
+    undisturbed,
+)
+
+NETWORKS = {
+    "mlp": (lambda: MLP(5, (4, 3), classes=3, activation="relu"), (4, 5)),
+    "linear": (lambda: MLP(5, ()), (4, 5)),
+    "softplus": (lambda: MLP(5, activation="softplus"), (4, 5)),
+    "cnn": (lambda: SiameseCNN(classes=10), (2, 2, 28, 28)),
+    "resnet": (lambda: ResNet18(channels=1, width=2, stem="large", classes=3), (2, 1, 64, 64)),
+    "gcn": (lambda: SiameseGCN(5, (4, 3), features="strength"), (2, 2, 5, 5)),
+}
+
+
+def network(name):
+    torch.manual_seed(0)
+    make, shape = NETWORKS[name]
+    model = make()
+    x = torch.randn(shape)
+    with torch.no_grad():
+        model(x)  # in training mode: statistics of BatchNorm leave their initial values
+    return model, x
+
+
+@pytest.fixture
+def folder(tmp_path):
+    torch.manual_seed(0)
+    save_model(MLP(3, (4,)), tmp_path / "model", extra={"names": ["a", "b", "c"]})
+    return tmp_path / "model"
+
+
+def files(folder):
+    return sorted(p.name for p in folder.iterdir())
+
+
+def weights_of(folder):
+    (path,) = folder.glob("weights-*.safetensors")
+    return path
+
+
+def rewrite(folder, **changes):
+    """Change the description, None to remove an entry."""
+    path = folder / "model.json"
+    found = json.loads(path.read_text()) | changes
+    path.write_text(json.dumps({k: v for k, v in found.items() if v != "(removed)"}))
+
+
+def reweigh(folder, change):
+    """Change the weights and make the description agree, as somebody with bad intent would."""
+    path = weights_of(folder)
+    weights = safetensors.torch.load_file(path)
+    blob = safetensors.torch.save(change(weights))
+    replace_weights(folder, blob)
+
+
+def replace_weights(folder, blob):
+    weights_of(folder).unlink()
+    digest = hashlib.sha256(blob).hexdigest()
+    (folder / f"weights-{digest[:16]}.safetensors").write_bytes(blob)
+    rewrite(folder, weights=digest)
+
+
+def refusal(folder):
+    with pytest.raises(InputError) as caught:
+        load_model(folder)
+    text = str(caught.value)
+    assert text.startswith("load_model: ")
+    assert "\n" not in text
+    return text.replace(str(folder), "FOLDER")
+
+
+# --- what comes back
+
+
+@pytest.mark.parametrize("rho", [None, 7.3])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("name", NETWORKS)
+def test_a_network_comes_back_bit_for_bit(name, dtype, rho, tmp_path):
+    model, x = network(name)
+    model, x = model.to(dtype), x.to(dtype)
+    model = model if rho is None else smooth(model, rho)
+    save_model(model, tmp_path)
+    again = load_model(tmp_path)
+    assert type(again) is type(model)
+    assert repr(again) == repr(model)
+    assert again.settings == model.settings
+    assert not any(m.training for m in again.modules())
+    assert all(p.requires_grad for p in again.parameters())
+    assert all(torch.equal(v, model.state_dict()[k]) for k, v in again.state_dict().items())
+    with undisturbed(model), torch.no_grad():
+        assert torch.equal(again(x), model(x))
+
+
+def test_a_network_that_came_back_can_be_trained_and_copied(folder):
+    model = load_model(folder)
+    twin = copy.deepcopy(model)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    model(torch.randn(2, 3)).square().sum().backward()
+    optimizer.step()
+    assert not torch.equal(model.layers[0].weight, twin.layers[0].weight)
+    assert torch.equal(load_model(folder).layers[0].weight, twin.layers[0].weight)
+
+
+def test_neither_saving_nor_loading_draws_random_numbers_or_changes_the_model(tmp_path):
+    model, _ = network("resnet")
+    before = torch.get_rng_state(), {k: v.clone() for k, v in model.state_dict().items()}
+    save_model(model, tmp_path)
+    load_model(tmp_path)
+    assert torch.equal(torch.get_rng_state(), before[0])
+    assert all(torch.equal(v, before[1][k]) for k, v in model.state_dict().items())
+    assert model.training
+
+
+def test_extra_comes_back(folder, tmp_path):
+    assert load_extra(folder) == {"names": ["a", "b", "c"]}
+    save_model(MLP(2), tmp_path / "plain")
+    assert load_extra(tmp_path / "plain") == {}
+
+
+def test_the_folder_holds_json_and_safetensors_only(folder):
+    found = json.loads((folder / "model.json").read_text())
+    digest = found["weights"]
+    assert files(folder) == ["model.json", f"weights-{digest[:16]}.safetensors"]
+    assert hashlib.sha256(weights_of(folder).read_bytes()).hexdigest() == digest
+    assert found["class"] == "MLP"
+    assert found["format"] == 1
+    assert found["settings"] == {
+        "features": 3,
+        "widths": [4],
+        "classes": 2,
+        "activation": "leaky_relu",
+    }
+
+
+# --- writing
+
+
+def test_saving_again_replaces_the_model(folder):
+    save_model(MLP(7), folder)
+    assert load_model(folder).settings["features"] == 7
+    assert len(files(folder)) == 2
+    save_model(load_model(folder), folder, extra={"again": True})
+    assert load_extra(folder) == {"again": True}
+    assert len(files(folder)) == 2
+
+
+@pytest.mark.parametrize("stop", [1, 2])
+def test_a_save_that_stops_half_way_leaves_the_old_model(folder, monkeypatch, stop):
+    """The first rename finishes the weights, the second the description."""
+    replace, calls = os.replace, []
+
+    def full(*paths):
+        calls.append(paths)
+        if len(calls) == stop:
+            raise OSError("disk full")
+        replace(*paths)
+
+    old = load_model(folder).state_dict()
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(OSError, match="disk full"):
+        save_model(MLP(3, (4,)), folder)
+    monkeypatch.undo()
+    again = load_model(folder).state_dict()
+    assert all(torch.equal(again[k], v) for k, v in old.items())
+    assert not [name for name in files(folder) if name.endswith(".part")]
+    save_model(MLP(9), folder)
+    assert load_model(folder).settings["features"] == 9
+
+
+def test_other_files_in_the_folder_are_left_alone(folder):
+    (folder / "notes.txt").write_text("mine")
+    save_model(MLP(2), folder)
+    assert (folder / "notes.txt").read_text() == "mine"
+
+
+def test_only_our_networks_can_be_saved(tmp_path):
+    class Sub(nn.Sequential):
+        pass
+
+    for model in (nn.Linear(2, 2), Sub(), type("MLP", (nn.Module,), {})()):
+        with pytest.raises(InputError) as caught:
+            save_model(model, tmp_path)
+        assert str(caught.value) == (
+            "save_model: model must be one of MLP, ResNet18, SiameseCNN, SiameseGCN (store others "
+            f"with torch.save), got {type(model).__name__}."
+        )
+    assert files(tmp_path) == []
+
+
+def test_a_network_that_its_settings_do_not_describe_is_refused(tmp_path):
+    model = MLP(2)
+    model.layers[1] = nn.Tanh()
+    with pytest.raises(InputError) as caught:
+        save_model(model, tmp_path)
+    assert str(caught.value) == (
+        "save_model: model must be what its settings describe, got layers that were changed "
+        "after it was built."
+    )
+    assert files(tmp_path) == []
+
+
+def test_weights_that_are_not_finite_are_not_saved(tmp_path):
+    model = MLP(2)
+    with torch.no_grad():
+        model.layers[0].bias[1] = torch.nan
+    with pytest.raises(InputError) as caught:
+        save_model(model, tmp_path)
+    message = "save_model: model: layers.0.bias must be finite, got NaN or infinity."
+    assert str(caught.value) == message
+    assert files(tmp_path) == []
+
+
+@pytest.mark.parametrize("extra", [{"x": torch.zeros(1)}, {"x": float("nan")}])
+def test_extra_must_be_json(extra, tmp_path):
+    with pytest.raises(InputError, match=r"^save_model: extra must be what JSON can hold, got "):
+        save_model(MLP(2), tmp_path, extra=extra)
+    assert files(tmp_path) == []
+
+
+def test_a_file_is_no_folder(tmp_path):
+    path = tmp_path / "file"
+    path.write_text("")
+    with pytest.raises(InputError) as caught:
+        save_model(MLP(2), path)
+    assert str(caught.value) == f"save_model: folder must be a folder, got {path}."
+    with pytest.raises(InputError):
+        load_model(path)
+
+
+# --- reading what is broken
+
+
+def test_no_model_there(tmp_path):
+    for missing in (tmp_path, tmp_path / "none"):
+        message = "load_model: folder must be one with model.json, got none in FOLDER."
+        assert refusal(missing) == message
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "must be JSON, got the error: Expecting value: line 1 column 1 (char 0)"),
+        (b'{"format": 1, "cla', "must be JSON, got the error: Unterminated string"),
+        (b"\xff\xfe\x00\x81", "must be JSON, got the error: "),
+        (b"[" * 100_000, "must be JSON, got the error: "),
+        (b"[1]", "must be a JSON object, got list."),
+    ],
+)
+def test_a_description_that_is_none(folder, content, message):
+    (folder / "model.json").write_bytes(content)
+    assert refusal(folder).startswith(f"load_model: FOLDER/model.json {message}")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"format": 2}, ": format must be 1 (update r2et), got 2."),
+        ({"format": "(removed)"}, ": format must be a number, got None."),
+        ({"format": "1"}, ": format must be a number, got 1."),
+        ({"format": True}, ": format must be a number, got True."),
+        (
+            {"class": "os.system"},
+            ": class must be one of MLP, ResNet18, SiameseCNN, SiameseGCN, got os.system.",
+        ),
+        (
+            {"class": ["MLP"]},
+            ": class must be one of MLP, ResNet18, SiameseCNN, SiameseGCN, got ['MLP'].",
+        ),
+        ({"settings": [3]}, ": settings must be an object, got [3]."),
+        ({"extra": "(removed)"}, ": extra must be an object, got None."),
+        ({"rho": "(removed)"}, ": rho must be a number or null, got nothing."),
+        ({"weights": "../../x"}, ": weights must be a SHA-256 in hexadecimal, got ../../x."),
+        ({"weights": None}, ": weights must be a SHA-256 in hexadecimal, got None."),
+        (
+            {"settings": {"features": "3"}},
+            " must be a description that MLP can be built from, got the error: MLP: features must "
+            "be a whole number, at least 1, got 3.",
+        ),
+        (
+            {"settings": {"features": 3, "shell": "ls"}},
+            " must be a description that MLP can be built from, got the error: ",
+        ),
+        ({"settings": {}}, " must be a description that MLP can be built from, got the error: "),
+        (
+            {"settings": {"features": 10**30}},
+            " must be a description that MLP can be built from, got the error: ",
+        ),
+        (
+            {"rho": -1.0},
+            " must be a description that MLP can be built from, got the error: smooth: rho must "
+            "be a positive number, got -1.0.",
+        ),
+    ],
+)
+def test_a_description_with_a_wrong_entry(folder, changes, message):
+    rewrite(folder, **changes)
+    assert refusal(folder).startswith(f"load_model: FOLDER/model.json{message}")
+
+
+def test_missing_weights(folder):
+    path = weights_of(folder)
+    path.unlink()
+    assert refusal(folder) == (
+        f"load_model: folder must be one with {path.name}, got none in FOLDER."
+    )
+
+
+@pytest.mark.parametrize("damage", ["truncated", "empty", "flipped"])
+def test_damaged_weights(folder, damage):
+    path = weights_of(folder)
+    blob = bytearray(path.read_bytes())
+    if damage == "flipped":
+        blob[-1] ^= 1
+    path.write_bytes({"truncated": blob[:-3], "empty": b"", "flipped": blob}[damage])
+    size = {"truncated": len(blob) - 3, "empty": 0, "flipped": len(blob)}[damage]
+    assert refusal(folder) == (
+        f"load_model: FOLDER/{path.name} must be the file that model.json was written for (by "
+        f"SHA-256), got {size} bytes that differ from it."
+    )
+
+
+def test_weights_that_are_no_safetensors(folder):
+    for blob in (b"", b"\x80\x04.", weights_of(folder).read_bytes()[:-3]):
+        replace_weights(folder, blob)
+        assert f"{weights_of(folder).name} must be safetensors, got " in refusal(folder)
+
+
+def without(name):
+    return lambda weights: {k: v for k, v in weights.items() if k != name}
+
+
+def with_(name, tensor):
+    return lambda weights: {**weights, name: tensor}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (without("layers.2.bias"), " must be complete, got no weights for layers.2.bias."),
+        (
+            with_("layers.9.bias", torch.zeros(1)),
+            " must be without weights of other networks, got layers.9.bias.",
+        ),
+        (
+            with_("layers.0.weight", torch.zeros(3, 4)),
+            ": layers.0.weight must be of shape (4, 3), got a float32 tensor of shape (3, 4) on "
+            "cpu.",
+        ),
+        (
+            with_("layers.0.bias", torch.zeros(4, dtype=torch.long)),
+            ": layers.0.bias must be floating-point, got a int64 tensor of shape (4,) on cpu.",
+        ),
+        (
+            with_("layers.0.bias", torch.tensor([0.0, torch.inf, 0.0, 0.0])),
+            ": layers.0.bias must be finite, got NaN or infinity.",
+        ),
+    ],
+)
+def test_weights_of_another_network(folder, change, message):
+    reweigh(folder, change)
+    assert refusal(folder) == f"load_model: FOLDER/{weights_of(folder).name}{message}"
+
+
+def test_counters_must_be_whole_numbers(tmp_path):
+    save_model(ResNet18(width=1), tmp_path)
+    reweigh(tmp_path, with_("stem.1.num_batches_tracked", torch.tensor(1.5)))
+    assert "stem.1.num_batches_tracked must be torch.int64, got a float32" in refusal(tmp_path)
