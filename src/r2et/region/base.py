@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -135,6 +135,8 @@ class Region(ABC):
         n = flat.shape[1]
         last = max(self.frozen, default=-1)
         require(last < n, where, "frozen", f"below {n}, the number of features", last)
+        free = len(self.frozen) < n
+        require(free, where, "frozen", "leaving at least one feature free", f"all {n}")
         for name, value in (("scale", self.scale), *(("bounds", b) for b in self.bounds or ())):
             fits = not isinstance(value, tuple) or len(value) == n
             require(fits, where, name, f"one number or {n}, one per feature", value)
@@ -240,7 +242,9 @@ def _per_feature(where: str, name: str, value: Any) -> float | tuple[float, ...]
 
 
 def _indices(where: str, frozen: Any) -> tuple[int, ...]:
-    values = frozen.tolist() if hasattr(frozen, "tolist") else list(frozen)
-    good = all(isinstance(v, int) and not isinstance(v, bool) and v >= 0 for v in values)
+    values = frozen.tolist() if hasattr(frozen, "tolist") else frozen
+    good = isinstance(values, Iterable) and all(
+        isinstance(v, int) and not isinstance(v, bool) and v >= 0 for v in values
+    )
     require(good, where, "frozen", "feature indices, each 0 or more", frozen)
     return tuple(sorted(set(values)))

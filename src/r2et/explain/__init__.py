@@ -1,0 +1,18 @@
+"""Explanations: a model and a batch in, one score per feature out."""
+
+from r2et.explain.base import Explainer
+from r2et.explain.captum_adapter import Captum
+from r2et.explain.concept import Concept
+from r2et.explain.gradient import Gradient, GradientTimesInput
+from r2et.explain.integrated import IntegratedGradients
+from r2et.explain.smoothgrad import SmoothGrad
+
+__all__ = [
+    "Captum",
+    "Concept",
+    "Explainer",
+    "Gradient",
+    "GradientTimesInput",
+    "IntegratedGradients",
+    "SmoothGrad",
+]

@@ -1,0 +1,117 @@
+"""What every explainer is: frozen settings that turn a model and a batch into scores."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import torch
+from torch import Tensor, nn
+
+from r2et.checks import check_device, check_input
+from r2et.errors import require
+from r2et.explain.reduce import REDUCTIONS, Reduction, normalized
+from r2et.models.output import check_target, classes, logits, undisturbed
+
+Of: TypeAlias = Literal["log_odds", "logit", "probability", "loss"]
+ScoresFn: TypeAlias = Callable[[Tensor], Tensor]
+
+OF: tuple[Of, ...] = ("log_odds", "logit", "probability", "loss")
+
+# Input numbers per forward pass when `chunk` is not given: 9000 rows of a table, 85 small images.
+CHUNK_NUMBERS = 2**18
+
+
+@dataclass(frozen=True, kw_only=True)
+class Explainer(ABC):
+    """Scores of a model's features: model, x (B, ...) -> (B, n), largest first in importance.
+
+    reduce: how an attribution becomes one score per feature (see r2et.explain.reduce).
+    normalize: scale each row's absolute scores to sum 1. chunk: rows per forward pass; by default
+    as many as hold 2^18 input numbers.
+    """
+
+    reduce: Reduction = "abs"
+    normalize: bool = False
+    chunk: int | None = None
+
+    def __post_init__(self) -> None:
+        where, names = type(self).__name__, ", ".join(REDUCTIONS)
+        require(self.reduce in REDUCTIONS, where, "reduce", f"one of {names}", self.reduce)
+        good = self.chunk is None or (isinstance(self.chunk, int) and self.chunk > 0)
+        require(good, where, "chunk", "None or a positive whole number", self.chunk)
+
+    def __call__(
+        self,
+        model: nn.Module,
+        x: Tensor,
+        target: Tensor | int | None = None,
+        *,
+        create_graph: bool = False,
+    ) -> Tensor:
+        """Scores (B, n) of the model, in eval mode, for class `target`, by default the predicted.
+
+        create_graph: keep the graph, so that scores can be differentiated in x (if it requires a
+        gradient) and in the model's parameters. Rows of x must not influence each other.
+        """
+        where = type(self).__name__
+        check_input(where, x)
+        check_device(where, model, x)
+        with undisturbed(model), torch.inference_mode(False), torch.enable_grad():
+            x = x.clone() if x.is_inference() else x
+            if create_graph:
+                return self._scores(model, x, target, create_graph=True)
+            x, rows = x.detach(), self._chunk_rows(x)
+            parts = [
+                self._scores(model, x[i : i + rows], _rows(target, i, i + rows), create_graph=False)
+                for i in range(0, len(x), rows)
+            ]
+            return parts[0] if len(parts) == 1 else torch.cat(parts)
+
+    def at(self, model: nn.Module, x: Tensor, target: Tensor | int | None = None) -> ScoresFn:
+        """This explanation as a function of the input alone, its target fixed at x (B, ...).
+
+        The function takes any number of stacked copies of the batch, (m * B, ...) -> (m * B, n),
+        and builds a graph when its argument requires a gradient.
+        """
+        where = type(self).__name__
+        check_input(where, x)
+        check_device(where, model, x)
+        with undisturbed(model), torch.no_grad():
+            fixed = check_target(where, target, logits(model, x, where))
+
+        def scores(points: Tensor) -> Tensor:
+            copies = fixed.repeat(len(points) // len(fixed))
+            graph = points.requires_grad and torch.is_grad_enabled()
+            return self(model, points, copies, create_graph=graph)
+
+        return scores
+
+    def _scores(
+        self, model: nn.Module, x: Tensor, target: Tensor | int | None, *, create_graph: bool
+    ) -> Tensor:
+        raw = self.attribute(model, x, target, create_graph=create_graph)
+        scores = REDUCTIONS[self.reduce](raw)
+        scores = normalized(scores) if self.normalize else scores
+        return scores if create_graph else scores.detach()
+
+    def _chunk_rows(self, x: Tensor) -> int:
+        return self.chunk or max(1, CHUNK_NUMBERS // x[0].numel())
+
+    @abstractmethod
+    def attribute(
+        self, model: nn.Module, x: Tensor, target: Tensor | int | None, *, create_graph: bool
+    ) -> Tensor:
+        """The raw attribution of a batch, before reduction: x's shape, or (B, concepts)."""
+
+
+def predicted(where: str, model: nn.Module, x: Tensor) -> Tensor:
+    """(B,) classes at x, without a graph."""
+    with torch.no_grad():
+        return classes(logits(model, x, where))
+
+
+def _rows(target: Tensor | int | None, start: int, stop: int) -> Tensor | int | None:
+    return target[start:stop] if isinstance(target, Tensor) and target.ndim else target

@@ -1,0 +1,76 @@
+"""The gradient averaged over the way from a baseline to the input."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, final
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from r2et.errors import require
+from r2et.explain.path import PathExplainer
+
+Rule: TypeAlias = Literal["midpoint", "gauss_legendre", "left", "right", "trapezoid"]
+RULES: tuple[Rule, ...] = ("midpoint", "gauss_legendre", "left", "right", "trapezoid")
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class IntegratedGradients(PathExplainer):
+    """IG: (x - x0) times the mean of Grad over the straight way from x0 to x.
+
+    baseline: x0, a number or one per feature (flattened). The integral is taken at `points`
+    points by `rule`; signed scores sum to f(x) - f(x0) up to the rule's error.
+    """
+
+    points: int = 100
+    baseline: float | Sequence[float] = 0.0
+    rule: Rule = "midpoint"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        where, names = "IntegratedGradients", ", ".join(RULES)
+        require(self.rule in RULES, where, "rule", f"one of {names}", self.rule)
+        least = 2 if self.rule == "trapezoid" else 1
+        good = isinstance(self.points, int) and self.points >= least
+        require(good, where, "points", f"at least {least}", self.points)
+        start = torch.as_tensor(self.baseline, dtype=torch.float64)
+        require(bool(start.isfinite().all()), where, "baseline", "finite", self.baseline)
+        plain = tuple(start.flatten().tolist()) if start.ndim else start.item()
+        object.__setattr__(self, "baseline", plain)
+
+    def weights(self) -> Tensor:
+        return self._rule()[1]
+
+    def path(self, x: Tensor, start: int, stop: int) -> Tensor:
+        way = self._rule()[0][start:stop].to(x)
+        return self._start(x) + way.view(-1, *[1] * x.ndim) * self.multiplier(x)
+
+    def multiplier(self, x: Tensor) -> Tensor:
+        return x - self._start(x)
+
+    def _start(self, x: Tensor) -> Tensor:
+        start = x.new_tensor(self.baseline)
+        if start.ndim == 0:
+            return start
+        n = x[0].numel()
+        good = len(start) == n
+        require(good, "IntegratedGradients", "baseline", f"a number or {n} of them", len(start))
+        return start.view(x.shape[1:])
+
+    def _rule(self) -> tuple[Tensor, Tensor]:
+        """Places in [0, 1] and weights that sum to 1, float64."""
+        count = self.points
+        if self.rule == "gauss_legendre":
+            roots, shares = np.polynomial.legendre.leggauss(count)
+            return torch.from_numpy((roots + 1) / 2), torch.from_numpy(shares / 2)
+        if self.rule == "trapezoid":
+            ends = torch.full((count,), 1 / (count - 1), dtype=torch.float64)
+            ends[[0, -1]] /= 2
+            return torch.linspace(0, 1, count, dtype=torch.float64), ends
+        offset = {"left": 0.0, "midpoint": 0.5, "right": 1.0}[self.rule]
+        places = (torch.arange(count, dtype=torch.float64) + offset) / count
+        return places, torch.full((count,), 1 / count, dtype=torch.float64)

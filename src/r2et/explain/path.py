@@ -1,0 +1,161 @@
+"""Explanations made of gradients at one or more points around x.
+
+All of them are multiplier(x) * sum over m of w_m * grad f(point_m(x)); a method only says what
+its points, weights and multiplier are.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from r2et.errors import InputError, require
+from r2et.explain.base import OF, Explainer, Of, predicted
+from r2et.models.output import check_target, class_logit, log_odds, logits
+
+
+@dataclass(frozen=True, kw_only=True)
+class PathExplainer(Explainer):
+    """of: what is explained. "log_odds", log(p / (1 - p)) of the class, is the default: its
+    gradient is the probability's divided by p (1 - p) and never vanishes. part: of a pair
+    (B, 2, ...), explain only input 0 or 1; by default both.
+    """
+
+    of: Of = "log_odds"
+    part: int | None = None
+
+    # Whether x itself is the only point, so that its logits also give the predicted class.
+    local: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        where = type(self).__name__
+        require(self.of in OF, where, "of", f"one of {', '.join(OF)}", self.of)
+        require(self.part in (None, 0, 1), where, "part", "None, 0 or 1", self.part)
+
+    @abstractmethod
+    def weights(self) -> Tensor:
+        """(M,) float64 weights of the points."""
+
+    @abstractmethod
+    def path(self, x: Tensor, start: int, stop: int) -> Tensor:
+        """Points start..stop of the M: (stop - start, B, ...)."""
+
+    def multiplier(self, x: Tensor) -> Tensor | None:  # noqa: ARG002
+        """What the mean gradient is multiplied with, if anything."""
+        return None
+
+    def attribute(
+        self, model: nn.Module, x: Tensor, target: Tensor | int | None, *, create_graph: bool
+    ) -> Tensor:
+        where = type(self).__name__
+        if target is None and not self.local:
+            target = predicted(where, model, x)
+        weights = self.weights().to(x)
+        mean = _Mean(self.of)
+        step = max(1, self._chunk_rows(x) // len(x))
+        for start in range(0, len(weights), step):
+            stop = min(start + step, len(weights))
+            points = self.path(x, start, stop)
+            value, gradient = _gradients(where, model, points, target, self.of, create_graph)
+            mean.add(weights[start:stop], value, gradient)
+        raw = mean.total()
+        times = self.multiplier(x)
+        raw = raw if times is None else raw * times
+        if self.part is None:
+            return raw
+        pair = x.ndim >= 3 and x.shape[1] == 2
+        require(pair, where, "x", "pairs (B, 2, ...) when part is given", x)
+        return raw[:, self.part]
+
+
+def _gradients(
+    where: str,
+    model: nn.Module,
+    points: Tensor,
+    target: Tensor | int | None,
+    of: Of,
+    create_graph: bool,
+) -> tuple[Tensor, Tensor]:
+    """Log-odds (or logit) and its gradient at points (m, B, ...): (m, B), (m, B, ...)."""
+    copies = len(points)
+    flat = points.flatten(0, 1)
+    flat = flat if flat.requires_grad and create_graph else flat.detach().requires_grad_()
+    out = logits(model, flat, where)
+    differentiable = "differentiable in x (no detach, argmax, numpy or no_grad inside)"
+    require(out.requires_grad, where, "model", differentiable, "an output without a gradient")
+    target = target.repeat(copies) if isinstance(target, Tensor) and target.ndim == 1 else target
+    index = check_target(where, target, out)
+    value = class_logit(out, index) if of == "logit" else log_odds(out, index)
+    try:
+        (gradient,) = torch.autograd.grad(
+            value.sum(), flat, create_graph=create_graph, allow_unused=True
+        )
+    except RuntimeError as error:
+        if create_graph and "derivative" in str(error):
+            raise InputError(
+                f"{where}: model must be twice differentiable, got an error: {error}"
+            ) from error
+        raise
+    if gradient is None:
+        require(False, where, "model", differentiable, "an output that does not depend on x")
+    shape = points.shape
+    return value.view(shape[:2]), gradient.view(shape)
+
+
+class _Mean:
+    """A weighted mean of gradients, each times the derivative of `of` by the log-odds.
+
+    That derivative, p (1 - p) for the probability and -(1 - p) for the loss, underflows on
+    confident rows; so it is kept as a logarithm relative to the row's largest, and the ranking
+    survives any confidence. Only the row's common scale, exp of that largest, can underflow, and
+    it is held above the square root of the smallest normal number.
+    """
+
+    def __init__(self, of: Of) -> None:
+        self.of = of
+        self.sum: Tensor | None = None
+        self.peak: Tensor | None = None  # (B,) largest log-derivative so far, a constant
+
+    def add(self, weights: Tensor, value: Tensor, gradient: Tensor) -> None:
+        """weights (m,), value (m, B), gradient (m, B, ...)."""
+        share = weights[:, None].expand_as(value)
+        log = _log_derivative(self.of, value)
+        if log is not None:
+            largest = log.detach().amax(0)
+            peak = largest if self.peak is None else torch.maximum(self.peak, largest)
+            if self.sum is not None and self.peak is not None:
+                self.sum = self.sum * _over_rows((self.peak - peak).exp(), self.sum)
+            self.peak = peak
+            share = share * (log - peak).exp()
+        new = (_over_rows(share, gradient) * gradient).sum(0)
+        self.sum = new if self.sum is None else self.sum + new
+
+    def total(self) -> Tensor:
+        if self.sum is None:
+            raise RuntimeError("a mean of no gradients")
+        if self.peak is None:
+            return self.sum
+        floor = math.sqrt(torch.finfo(self.peak.dtype).tiny)
+        scale = self.peak.exp().clamp(min=floor) * (-1.0 if self.of == "loss" else 1.0)
+        return self.sum * _over_rows(scale, self.sum)
+
+
+def _log_derivative(of: Of, value: Tensor) -> Tensor | None:
+    """log |d of / d log-odds| at log-odds `value`; None where it is 0 throughout."""
+    if of == "probability":
+        return F.logsigmoid(value) + F.logsigmoid(-value)
+    if of == "loss":
+        return F.logsigmoid(-value)
+    return None
+
+
+def _over_rows(rows: Tensor, like: Tensor) -> Tensor:
+    """Shape rows so that they multiply all features of `like`."""
+    return rows.view(*rows.shape, *[1] * (like.ndim - rows.ndim))
