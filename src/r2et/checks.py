@@ -38,8 +38,10 @@ def check_same_shape(where: str, a: Tensor, b: Tensor, name: str, other: str) ->
     require(a.shape == b.shape, where, name, f"of {other}'s shape {tuple(b.shape)}", a)
 
 
-def check_device(where: str, model: nn.Module, x: Tensor) -> None:
-    """The model and its input live in one place."""
+def check_model_input(where: str, model: nn.Module, x: Tensor) -> None:
+    """A batch of inputs that lives where the model does."""
+    require(isinstance(model, nn.Module), where, "model", "a torch.nn.Module", type(model).__name__)
     weight = next(model.parameters(), None)
-    if weight is not None and weight.device != x.device:
+    if isinstance(x, Tensor) and weight is not None and weight.device != x.device:
         require(False, where, "x", f"on the model's device {weight.device}", x)
+    check_input(where, x)

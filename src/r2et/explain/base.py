@@ -10,10 +10,10 @@ from typing import Literal, TypeAlias
 import torch
 from torch import Tensor, nn
 
-from r2et.checks import check_device, check_input
+from r2et.checks import check_model_input
 from r2et.errors import require
 from r2et.explain.reduce import REDUCTIONS, Reduction, normalized
-from r2et.models.output import check_target, classes, logits, undisturbed
+from r2et.models.output import classes, logits, target_classes, target_rows, undisturbed
 
 Of: TypeAlias = Literal["log_odds", "logit", "probability", "loss"]
 ScoresFn: TypeAlias = Callable[[Tensor], Tensor]
@@ -57,17 +57,17 @@ class Explainer(ABC):
         gradient) and in the model's parameters. Rows of x must not influence each other.
         """
         where = type(self).__name__
-        check_input(where, x)
-        check_device(where, model, x)
+        check_model_input(where, model, x)
+        fixed = target_rows(where, target, x)
         with undisturbed(model), torch.inference_mode(False), torch.enable_grad():
             x = x.clone() if x.is_inference() else x
             if create_graph:
-                return self._scores(model, x, target, create_graph=True)
+                return self._scores(model, x, fixed, create_graph=True)
             x, rows = x.detach(), self._chunk_rows(x)
-            parts = [
-                self._scores(model, x[i : i + rows], _rows(target, i, i + rows), create_graph=False)
-                for i in range(0, len(x), rows)
-            ]
+            parts = []
+            for i in range(0, len(x), rows):
+                of = None if fixed is None else fixed[i : i + rows]
+                parts.append(self._scores(model, x[i : i + rows], of, create_graph=False))
             return parts[0] if len(parts) == 1 else torch.cat(parts)
 
     def at(self, model: nn.Module, x: Tensor, target: Tensor | int | None = None) -> ScoresFn:
@@ -77,10 +77,10 @@ class Explainer(ABC):
         and builds a graph when its argument requires a gradient.
         """
         where = type(self).__name__
-        check_input(where, x)
-        check_device(where, model, x)
+        check_model_input(where, model, x)
         with undisturbed(model), torch.no_grad():
-            fixed = check_target(where, target, logits(model, x, where))
+            out = logits(model, x, where)
+            fixed = target_classes(where, target_rows(where, target, x), out)
 
         def scores(points: Tensor) -> Tensor:
             copies = fixed.repeat(len(points) // len(fixed))
@@ -90,7 +90,7 @@ class Explainer(ABC):
         return scores
 
     def _scores(
-        self, model: nn.Module, x: Tensor, target: Tensor | int | None, *, create_graph: bool
+        self, model: nn.Module, x: Tensor, target: Tensor | None, *, create_graph: bool
     ) -> Tensor:
         raw = self.attribute(model, x, target, create_graph=create_graph)
         scores = REDUCTIONS[self.reduce](raw)
@@ -102,7 +102,7 @@ class Explainer(ABC):
 
     @abstractmethod
     def attribute(
-        self, model: nn.Module, x: Tensor, target: Tensor | int | None, *, create_graph: bool
+        self, model: nn.Module, x: Tensor, target: Tensor | None, *, create_graph: bool
     ) -> Tensor:
         """The raw attribution of a batch, before reduction: x's shape, or (B, concepts)."""
 
@@ -111,7 +111,3 @@ def predicted(where: str, model: nn.Module, x: Tensor) -> Tensor:
     """(B,) classes at x, without a graph."""
     with torch.no_grad():
         return classes(logits(model, x, where))
-
-
-def _rows(target: Tensor | int | None, start: int, stop: int) -> Tensor | int | None:
-    return target[start:stop] if isinstance(target, Tensor) and target.ndim else target

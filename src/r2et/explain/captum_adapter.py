@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from r2et.errors import require
 from r2et.explain.base import OF, Explainer, Of
 from r2et.explain.concept import find_layer
-from r2et.models.output import check_target, class_logit, log_odds, logits
+from r2et.models.output import class_logit, log_odds, logits, target_classes
 
 
 @final
@@ -48,7 +48,7 @@ class Captum(Explainer):
         object.__setattr__(self, "settings", dict(self.settings))
 
     def attribute(
-        self, model: nn.Module, x: Tensor, target: Tensor | int | None, *, create_graph: bool
+        self, model: nn.Module, x: Tensor, target: Tensor | None, *, create_graph: bool
     ) -> Tensor:
         require(
             not create_graph,
@@ -59,7 +59,7 @@ class Captum(Explainer):
             create_graph,
         )
         with torch.no_grad():
-            index = check_target("Captum", target, logits(model, x, "Captum"))
+            index = target_classes("Captum", target, logits(model, x, "Captum"))
         make = self._method()
         explained = _Explained(model, self.of)
         layer = () if self.layer is None else (find_layer("Captum", model, self.layer),)

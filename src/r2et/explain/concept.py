@@ -35,7 +35,7 @@ class Concept(Explainer):
         self,
         model: nn.Module,
         x: Tensor,
-        target: Tensor | int | None,  # noqa: ARG002
+        target: Tensor | None,  # noqa: ARG002
         *,
         create_graph: bool,
     ) -> Tensor:

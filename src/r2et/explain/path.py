@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from r2et.errors import InputError, require
 from r2et.explain.base import OF, Explainer, Of, predicted
-from r2et.models.output import check_target, class_logit, log_odds, logits
+from r2et.models.output import class_logit, log_odds, logits, target_classes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +52,7 @@ class PathExplainer(Explainer):
         return None
 
     def attribute(
-        self, model: nn.Module, x: Tensor, target: Tensor | int | None, *, create_graph: bool
+        self, model: nn.Module, x: Tensor, target: Tensor | None, *, create_graph: bool
     ) -> Tensor:
         where = type(self).__name__
         if target is None and not self.local:
@@ -79,7 +79,7 @@ def _gradients(
     where: str,
     model: nn.Module,
     points: Tensor,
-    target: Tensor | int | None,
+    target: Tensor | None,
     of: Of,
     create_graph: bool,
 ) -> tuple[Tensor, Tensor]:
@@ -90,8 +90,7 @@ def _gradients(
     out = logits(model, flat, where)
     differentiable = "differentiable in x (no detach, argmax, numpy or no_grad inside)"
     require(out.requires_grad, where, "model", differentiable, "an output without a gradient")
-    target = target.repeat(copies) if isinstance(target, Tensor) and target.ndim == 1 else target
-    index = check_target(where, target, out)
+    index = target_classes(where, None if target is None else target.repeat(copies), out)
     value = class_logit(out, index) if of == "logit" else log_odds(out, index)
     try:
         (gradient,) = torch.autograd.grad(

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor, nn
 
-from r2et.checks import check_device, check_input
+from r2et.checks import check_model_input
 from r2et.errors import InputError, require
 
 
@@ -55,22 +55,29 @@ def classes(out: Tensor) -> Tensor:
     return out.sort(dim=1, descending=True, stable=True).indices[:, 0]
 
 
-def check_target(where: str, target: Tensor | int | None, out: Tensor) -> Tensor:
-    """(B,) class indices, by default the predicted classes."""
+def target_rows(where: str, target: Tensor | int | None, x: Tensor) -> Tensor | None:
+    """A given target as (B,) whole numbers on x's device; one number serves all rows."""
     if target is None:
-        return classes(out.detach())
-    count = max(out.shape[1], 2)
+        return None
     if isinstance(target, int):
-        target = torch.full((len(out),), target, device=out.device)
+        target = torch.full((len(x),), target, device=x.device)
     require(isinstance(target, Tensor), where, "target", "a tensor of class indices", target)
     whole = not target.is_floating_point() and target.dtype != torch.bool
     require(whole, where, "target", "a tensor of whole numbers", target)
-    require(target.shape == (len(out),), where, "target", f"of shape ({len(out)},)", target)
-    require(target.device == out.device, where, "target", f"on {out.device}", target)
+    require(target.shape == (len(x),), where, "target", f"of shape ({len(x)},)", target)
+    require(target.device == x.device, where, "target", f"on {x.device}", target)
+    return target.long()
+
+
+def target_classes(where: str, target: Tensor | None, out: Tensor) -> Tensor:
+    """(B,) classes that (B, C) logits have, by default the predicted ones."""
+    if target is None:
+        return classes(out.detach())
+    count = max(out.shape[1], 2)
     low, high = int(target.min()), int(target.max())
     wrong = low if low < 0 else high
     require(low >= 0 and high < count, where, "target", f"in 0..{count - 1}", wrong)
-    return target.long()
+    return target
 
 
 def class_logit(out: Tensor, target: Tensor) -> Tensor:
@@ -93,7 +100,6 @@ def log_odds(out: Tensor, target: Tensor) -> Tensor:
 
 def predict(model: nn.Module, x: Tensor) -> Tensor:
     """(B,) predicted classes, from the model in eval mode, without a gradient."""
-    check_input("predict", x)
-    check_device("predict", model, x)
+    check_model_input("predict", model, x)
     with undisturbed(model), torch.no_grad():
         return classes(logits(model, x, "predict"))
