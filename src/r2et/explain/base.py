@@ -70,11 +70,18 @@ class Explainer(ABC):
                 parts.append(self._scores(model, x[i : i + rows], of, create_graph=False))
             return parts[0] if len(parts) == 1 else torch.cat(parts)
 
-    def at(self, model: nn.Module, x: Tensor, target: Tensor | int | None = None) -> ScoresFn:
+    def at(
+        self,
+        model: nn.Module,
+        x: Tensor,
+        target: Tensor | int | None = None,
+        *,
+        create_graph: bool = False,
+    ) -> ScoresFn:
         """This explanation as a function of the input alone, its target fixed at x (B, ...).
 
         The function takes any number of stacked copies of the batch, (m * B, ...) -> (m * B, n),
-        and builds a graph when its argument requires a gradient.
+        and builds a graph if create_graph, or if its argument requires a gradient.
         """
         where = type(self).__name__
         check_model_input(where, model, x)
@@ -84,7 +91,7 @@ class Explainer(ABC):
 
         def scores(points: Tensor) -> Tensor:
             copies = fixed.repeat(len(points) // len(fixed))
-            graph = points.requires_grad and torch.is_grad_enabled()
+            graph = create_graph or (points.requires_grad and torch.is_grad_enabled())
             return self(model, points, copies, create_graph=graph)
 
         return scores
