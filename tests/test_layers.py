@@ -7,7 +7,8 @@ import r2et
 
 LAYERS = [
     *("version", "errors", "checks", "region", "data", "models", "explain", "rank", "certify"),
-    *("attack", "penalty", "train", "metrics", "audit", "estimator", "bench", "report", "cli"),
+    *("attack", "penalty", "train", "metrics", "audit", "estimator", "bench", "report"),
+    *("demo", "cli"),
 ]
 ROOT = Path(r2et.__file__).parent
 TOP = {"__init__", "__main__"}  # the faces of the package may import anything

@@ -1,0 +1,5 @@
+"""python -m r2et"""
+
+from r2et.cli import main
+
+main()

@@ -1,0 +1,49 @@
+"""The command-line program `r2et`."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from r2et.cli import demo
+from r2et.version import __version__
+
+app = typer.Typer(
+    name="r2et",
+    help="Top-k explanations that hold still, and how still.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+app.command("demo")(demo.command)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"r2et {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: bool = typer.Option(
+        False, "--version", callback=_version, is_eager=True, help="Print the version and leave."
+    ),
+) -> None:
+    """Top-k explanations that hold still, and how still."""
+
+
+def main() -> None:
+    """Run a command; bad input is one sentence and exit code 2, Ctrl-C is 130."""
+    try:
+        app()
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except Exception as error:
+        # Imported here: `r2et --help` should not wait for torch.
+        from r2et.errors import R2ETError
+
+        if not isinstance(error, R2ETError):
+            raise
+        typer.echo(str(error), err=True)
+        sys.exit(2)

@@ -1,0 +1,167 @@
+"""What this library is about, shown on one small network: reasons that change when nothing does."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from itertools import product
+from typing import Any
+
+import torch
+from sklearn.metrics import roc_auc_score
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+
+from r2et.data import Data, load
+from r2et.errors import require
+from r2et.explain import Gradient
+from r2et.models import MLP, predict
+from r2et.rank import precision_at_k, thickness, top_k
+from r2et.region import L2
+
+# Two columns of Adult, and by how many years or hours they are moved.
+MOVED = {"age": 2, "hours per week": 2}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One explained row: how sure the model is, its k reasons, and how thick they are."""
+
+    row: int
+    probability: float  # of earning over 50K
+    reasons: tuple[str, ...]
+    thickness: float
+    thickness_probability: float
+
+
+@dataclass(frozen=True)
+class Change:
+    """A row before and after a change that left its prediction alone but not its reasons."""
+
+    row: int
+    before: dict[str, Any]
+    after: dict[str, Any]
+    probability: tuple[float, float]
+    reasons: tuple[tuple[str, ...], tuple[str, ...]]
+    precision: float
+
+
+@dataclass(frozen=True)
+class Demo:
+    """What the demonstration found."""
+
+    auc: float
+    k: int
+    rows: tuple[Row, ...]
+    tested: int
+    changed_share: float
+    worst: Change
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return asdict(self)
+
+
+def run(rows: int = 10, seed: int = 0) -> Demo:
+    """Train a network on Adult, explain `rows` test rows, and look for reasons that change."""
+    data = load("adult")
+    most = len(data.test.y)
+    require(0 < rows <= most, "demo", "rows", f"in 1..{most}", rows)
+    model = train(data, seed)
+    with torch.no_grad():
+        margin = model(data.test.x).diff(dim=1)[:, 0]
+    precision, moved = smallest_precision(model, data)
+    return Demo(
+        auc=float(roc_auc_score(data.test.y.numpy(), margin.numpy())),
+        k=data.k,
+        rows=explain(model, data, rows),
+        tested=most,
+        changed_share=float((precision < 1).float().mean()),
+        worst=change(model, data, int(precision.argmin()), moved),
+    )
+
+
+def train(data: Data, seed: int, epochs: int = 5) -> nn.Module:
+    """The papers' network for tables, trained plainly."""
+    generator = torch.Generator().manual_seed(seed)
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        model = MLP(len(data.names))
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    x, y = data.train
+    for _ in range(epochs):
+        shuffled = torch.randperm(len(y), generator=generator)
+        for start in range(0, len(y), 256):
+            batch = shuffled[start : start + 256]
+            optimizer.zero_grad()
+            cross_entropy(model(x[batch]), y[batch]).backward()  # type: ignore[no-untyped-call]
+            optimizer.step()
+    return model.eval()
+
+
+def explain(model: nn.Module, data: Data, rows: int) -> tuple[Row, ...]:
+    """The reasons of the first test rows, and their thickness in a ball of radius 0.3."""
+    x, region = data.test.x[:rows], L2(0.3, bounds=(0, 1))
+    chosen = named(data, top_k(Gradient()(model, x), data.k))
+    sure = probability(model, x)
+    gaps = thickness(model, x, data.k, region=region)
+    shares = thickness(model, x, data.k, region=region, kind="probability")
+    return tuple(
+        Row(i, float(sure[i]), chosen[i], float(gaps[i]), float(shares[i])) for i in range(rows)
+    )
+
+
+def neighbours(data: Data) -> list[Tensor]:
+    """The test rows with age and hours moved by whole years and hours: (rows, n) each."""
+    if data.schema is None:
+        raise ValueError("neighbours need a table with a schema")
+    moves = []
+    for by in product(*(range(-most, most + 1) for most in MOVED.values())):
+        x = data.test.x.clone()
+        for name, steps in zip(MOVED, by, strict=True):
+            feature = data.names.index(name)
+            x[:, feature] += steps * data.schema.steps[feature]
+        moves.append(x.clamp(0, 1))
+    return moves
+
+
+def smallest_precision(model: nn.Module, data: Data) -> tuple[Tensor, Tensor]:
+    """Smallest P@k of each test row over its neighbours of the same prediction, and where it is."""
+    x = data.test.x
+    clean, scores, kept = Gradient()(model, x), Gradient().at(model, x), predict(model, x)
+    lowest, where = torch.ones(len(x)), x.clone()
+    for near in neighbours(data):
+        precision = precision_at_k(clean, scores(near), data.k)
+        lower = (precision < lowest) & (predict(model, near) == kept)
+        lowest = torch.where(lower, precision, lowest)
+        where = torch.where(lower[:, None], near, where)
+    return lowest, where
+
+
+def change(model: nn.Module, data: Data, row: int, moved: Tensor) -> Change:
+    """One row before and after its move, in words."""
+    if data.schema is None:
+        raise ValueError("a change needs a table with a schema")
+    pair = torch.stack([data.test.x[row], moved[row]])
+    scores = Gradient().at(model, pair)(pair)
+    sure = probability(model, pair)
+    before, after = named(data, top_k(scores, data.k))
+    return Change(
+        row=row,
+        before=data.schema.decode(pair[0]),
+        after=data.schema.decode(pair[1]),
+        probability=(float(sure[0]), float(sure[1])),
+        reasons=(before, after),
+        precision=float(precision_at_k(scores[:1], scores[1:], data.k)),
+    )
+
+
+def probability(model: nn.Module, x: Tensor) -> Tensor:
+    """Of the second class, (B,)."""
+    with torch.no_grad():
+        shares: Tensor = model(x).softmax(1)[:, 1]
+    return shares
+
+
+def named(data: Data, chosen: Tensor) -> list[tuple[str, ...]]:
+    """Feature indices (B, k) as names."""
+    return [tuple(data.names[i] for i in row) for row in chosen.tolist()]

@@ -1,0 +1,66 @@
+"""The program as a user starts it: real processes, exit codes, one sentence for bad input."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+
+def r2et(*arguments):
+    return subprocess.run(
+        [sys.executable, "-m", "r2et", *arguments], capture_output=True, text=True, check=False
+    )
+
+
+@pytest.fixture(scope="module")
+def demo():
+    done = r2et("demo", "--rows", "3", "--json")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_the_demo_trains_a_network_worth_explaining(demo):
+    assert demo["auc"] > 0.87
+    assert len(demo["rows"]) == 3
+    for row in demo["rows"]:
+        assert len(set(row["reasons"])) == demo["k"] == 8
+        assert row["thickness"] > 0
+        assert 0 < row["thickness_probability"] <= 1
+
+
+def test_the_demo_finds_reasons_that_change_under_one_prediction(demo):
+    worst = demo["worst"]
+    assert 0 < demo["changed_share"] <= 1
+    assert worst["precision"] < 1
+    assert (worst["probability"][0] > 0.5) == (worst["probability"][1] > 0.5)
+    before, after = worst["reasons"]
+    assert len(set(before) & set(after)) == round(8 * worst["precision"])
+    moved = {name for name in worst["before"] if worst["before"][name] != worst["after"][name]}
+    assert moved <= {"age", "hours per week"}
+    for name in moved:
+        step = worst["after"][name] - worst["before"][name]
+        assert step == pytest.approx(round(step), abs=1e-3)
+        assert 1 <= abs(round(step)) <= 2
+
+
+def test_the_demo_repeats_and_prints_for_people():
+    shown = [r2et("demo", "--rows", "1") for _ in range(2)]
+    assert shown[0].returncode == 0
+    assert shown[0].stdout == shown[1].stdout
+    for part in ("AUC", "top 8 reasons", "Thickness", "the same prediction", "(new)", "P@8 ="):
+        assert part in shown[0].stdout
+
+
+def test_bad_input_is_one_sentence_and_exit_code_two():
+    done = r2et("demo", "--rows", "0")
+    assert done.returncode == 2
+    assert done.stderr.strip() == "demo: rows must be in 1..7327, got 0."
+    assert r2et("nonsense").returncode == 2
+
+
+def test_help_and_version_do_not_wait_for_torch():
+    code = "import r2et.cli, sys; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+    assert "demo" in r2et("--help").stdout
+    assert r2et("--version").stdout.startswith("r2et 0.")
