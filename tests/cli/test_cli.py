@@ -1,8 +1,10 @@
 """The program as a user starts it: real processes, exit codes, one sentence for bad input."""
 
 import json
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -42,6 +44,13 @@ def test_the_demo_finds_reasons_that_change_under_one_prediction(demo):
         step = worst["after"][name] - worst["before"][name]
         assert step == pytest.approx(round(step), abs=1e-3)
         assert 1 <= abs(round(step)) <= 2
+
+
+def test_the_readme_says_what_the_demo_finds(demo):
+    text = (Path(__file__).parents[2] / "README.md").read_text()
+    share = float(re.search(r"\*\*(\d+) %\*\*", text)[1]) / 100
+    assert demo["changed_share"] == pytest.approx(share, abs=0.02)
+    assert demo["worst"]["precision"] == 0.5  # "for the worst, half of them"
 
 
 def test_the_demo_repeats_and_prints_for_people():
