@@ -90,7 +90,8 @@ def _gradients(
     out = logits(model, flat, where)
     differentiable = "differentiable in x (no detach, argmax, numpy or no_grad inside)"
     require(out.requires_grad, where, "model", differentiable, "an output without a gradient")
-    index = target_classes(where, None if target is None else target.repeat(copies), out)
+    target = target.repeat(copies) if target is not None and copies > 1 else target
+    index = target_classes(where, target, out)
     value = class_logit(out, index) if of == "logit" else log_odds(out, index)
     try:
         (gradient,) = torch.autograd.grad(
