@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
 import torch
 from torch import Tensor, nn
@@ -36,6 +36,8 @@ class Explainer(ABC):
     reduce: Reduction = "abs"
     normalize: bool = False
     chunk: int | None = None
+
+    differentiable: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         where, names = type(self).__name__, ", ".join(REDUCTIONS)

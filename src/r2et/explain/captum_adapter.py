@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 import torch
@@ -38,6 +38,8 @@ class Captum(Explainer):
     layer: str | None = field(default=None, kw_only=True)
     of: Of = field(default="log_odds", kw_only=True)
     seed: int = field(default=0, kw_only=True)
+
+    differentiable: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -1,0 +1,133 @@
+"""The papers' attacks by gradient, in the papers' form."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, final
+
+import torch
+from torch import nn
+
+from r2et.attack import objectives
+from r2et.attack.base import Attack, Judge, Proposal
+from r2et.attack.constraints import CONSTRAINTS, Constraint
+from r2et.attack.descent import Descent
+from r2et.attack.problem import Objective, Problem
+from r2et.errors import require
+from r2et.explain import Explainer
+from r2et.models import smooth
+
+
+@dataclass(frozen=True, kw_only=True)
+class GradientAttack(Attack):
+    """`steps` normalised steps of length `step_size` against an objective (B.1.2).
+
+    The papers take 1000 steps of 0.001 for tables (the default, and so a radius of 1), and 100
+    steps whose largest coordinate is at most 5 (images on 0..255) or 0.2 (graphs): norm="linf".
+    constraint: how the prediction is kept on the way, eq. (57) to (60); in any case a point that
+    changes it does not count. rate: the learning rate of "gda" and "hedge".
+    through: attack this explanation and hope that it carries over (the papers attack SmoothGrad
+    and IG through Gradient); by default the attacked explanation itself. rho: take gradients from
+    a softplus_rho copy of the network; the papers do not, and a ReLU network's are then zero.
+    """
+
+    steps: int = 1000
+    step_size: float = 1e-3
+    norm: Literal["l2", "linf"] = "l2"
+    constraint: Constraint = "none"
+    rate: float = 1.0
+    through: Explainer | None = None
+    rho: float | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        where, names = type(self).__name__, ", ".join(CONSTRAINTS)
+        good = isinstance(self.steps, int) and self.steps > 0
+        require(good, where, "steps", "a positive whole number", self.steps)
+        require(0 < self.step_size < torch.inf, where, "step_size", "positive", self.step_size)
+        require(self.norm in ("l2", "linf"), where, "norm", "l2 or linf", self.norm)
+        good = self.constraint in CONSTRAINTS
+        require(good, where, "constraint", f"one of {names}", self.constraint)
+
+    @property
+    def length(self) -> int:
+        return self.steps
+
+    @abstractmethod
+    def objective(self) -> Objective:
+        """What the attack makes small."""
+
+    def propose(
+        self, problem: Problem, judge: Judge, generator: torch.Generator
+    ) -> Iterator[Proposal]:
+        del generator
+        source = transferred(problem, self.through)
+        check_differentiable(source)
+        descent = Descent(
+            self.objective(),
+            self.steps,
+            size=lambda _: self.step_size,
+            surrogate=None if self.rho is None else surrogate(problem.model, self.rho),
+            constraint=self.constraint,
+            rate=self.rate,
+            infinity=self.norm == "linf",
+        )
+        yield from descent(source, judge, same=source is problem)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class ERAttack(GradientAttack):
+    """Explanation ranking attack: minimise the sum of all gaps h(x', i, j)."""
+
+    def objective(self) -> Objective:
+        return objectives.gap_sum
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class MSEAttack(GradientAttack):
+    """Maximise ||I(x') - I(x)||^2."""
+
+    def objective(self) -> Objective:
+        return objectives.similarity
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class TopMassAttack(GradientAttack):
+    """Minimise the sum of the clean top k's scores (after Ghorbani et al. 2019)."""
+
+    def objective(self) -> Objective:
+        return objectives.top_mass
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class SwapAttack(GradientAttack):
+    """Minimise the gap of whichever pair is closest to swapping."""
+
+    def objective(self) -> Objective:
+        return objectives.border_gap
+
+
+def transferred(problem: Problem, through: Explainer | None) -> Problem:
+    """The problem as another explanation sees it: its own ranking, the same inputs."""
+    if through is None:
+        return problem
+    p = problem
+    return Problem.pose(p.where, p.model, through, p.region, p.x, p.k, p.target)
+
+
+def check_differentiable(problem: Problem) -> None:
+    """Refuse an explanation that has no graph."""
+    what = "one that can be differentiated (or use RandomSearch, or give `through`)"
+    good = problem.explainer.differentiable
+    require(good, problem.where, "explainer", what, type(problem.explainer).__name__)
+
+
+def surrogate(model: nn.Module, rho: float) -> nn.Module:
+    """A smooth copy that shares the model's weights."""
+    return smooth(model, rho, share=True)

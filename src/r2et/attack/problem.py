@@ -1,0 +1,98 @@
+"""One batch under attack: what is to be changed, what must stay, and how a proposal is judged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+import torch
+from torch import Tensor, nn
+
+from r2et.checks import check_k
+from r2et.errors import require
+from r2et.explain import Explainer
+from r2et.models.output import classes, logits, predict, target_rows
+from r2et.rank import top_k_mask
+from r2et.region import Region
+
+Objective: TypeAlias = Callable[[Tensor, "Problem"], Tensor]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """B rows of one model, under one explanation, in one region.
+
+    x: (B, ...). label: (B,) predicted class, which must stay. target: (B,) explained class.
+    scores: (B, n) clean explanation. top: (B, n) bool, its top k.
+    """
+
+    where: str
+    model: nn.Module
+    explainer: Explainer
+    region: Region
+    k: int
+    x: Tensor
+    label: Tensor
+    target: Tensor
+    scores: Tensor
+    top: Tensor
+
+    @staticmethod
+    def pose(
+        where: str,
+        model: nn.Module,
+        explainer: Explainer,
+        region: Region,
+        x: Tensor,
+        k: int,
+        target: Tensor | int | None,
+    ) -> Problem:
+        """The problem at clean inputs x; everything about it is checked here, once."""
+        require(isinstance(explainer, Explainer), where, "explainer", "an Explainer", explainer)
+        region.check(x)
+        label = predict(model, x)
+        given = target_rows(where, target, x)
+        chosen = label if given is None else given
+        scores = explainer(model, x, chosen)
+        check_k(where, k, scores.shape[1])
+        return Problem(
+            *(where, model, explainer, region, k, x, label, chosen, scores),
+            top=top_k_mask(scores, k),
+        )
+
+    def rows(self, index: Tensor) -> Problem:
+        """The same problem for some of its rows."""
+        names = ("x", "label", "target", "scores", "top")
+        return replace(self, **{name: getattr(self, name)[index] for name in names})
+
+    def explain(
+        self, points: Tensor, *, model: nn.Module | None = None, graph: bool = False
+    ) -> Tensor:
+        """Scores of the class explained at x, at points (m * B, ...): (m * B, n)."""
+        copies = self.target.repeat(len(points) // len(self.target))
+        return self.explainer(model or self.model, points, copies, create_graph=graph)
+
+    def kept(self, points: Tensor) -> Tensor:
+        """(m * B,) bool: the real model predicts what it predicts at x."""
+        with torch.no_grad():
+            found = classes(logits(self.model, points, self.where))
+        return found == self.label.repeat(len(points) // len(self.label))
+
+    def precision(self, scores: Tensor) -> Tensor:
+        """P@k of scores (m * B, n) against the clean ones: (m * B,)."""
+        top = self.top.repeat(len(scores) // len(self.top), 1)
+        result = scores.new_ones(len(scores))
+        # Most rows hold for most of an attack, and whether they do needs no sorting.
+        lowest = scores.masked_fill(~top, torch.inf).amin(1)
+        highest = scores.masked_fill(top, -torch.inf).amax(1)
+        moved = (lowest <= highest).nonzero().flatten()
+        if len(moved):
+            still = top_k_mask(scores[moved], self.k) & top[moved]
+            result[moved] = still.sum(1).to(scores.dtype) / self.k
+        return result
+
+    @property
+    def least(self) -> float:
+        """The smallest P@k there can be: with k of n features, 2k - n always stay."""
+        return max(0, 2 * self.k - self.scores.shape[1]) / self.k
