@@ -2,5 +2,18 @@
 
 from r2et.attack.base import Attack, AttackResult
 from r2et.attack.gradient import ERAttack, MSEAttack, SwapAttack, TopMassAttack
+from r2et.attack.minimum_norm import MinimumNorm
+from r2et.attack.random_search import RandomSearch
+from r2et.attack.strong import StrongAttack
 
-__all__ = ["Attack", "AttackResult", "ERAttack", "MSEAttack", "SwapAttack", "TopMassAttack"]
+__all__ = [
+    "Attack",
+    "AttackResult",
+    "ERAttack",
+    "MSEAttack",
+    "MinimumNorm",
+    "RandomSearch",
+    "StrongAttack",
+    "SwapAttack",
+    "TopMassAttack",
+]

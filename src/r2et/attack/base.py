@@ -25,8 +25,9 @@ class AttackResult(NamedTuple):
 
     x_adv: (B, ...) inputs in the region. precision: P@k of their explanation. kept: the prediction
     is unchanged; a row whose prediction could not be kept has its clean input and precision 1.
-    distance: in the region's norm. first_flip: the first step at which P@k fell below the attack's
-    `flip_below` with the prediction kept (the papers' manipulation epoch), -1 if none.
+    distance: in the region's norm. first_flip: the first step, counted from 1, at which P@k fell
+    below the attack's `flip_below` with the prediction kept (the papers' manipulation epoch), -1 if
+    none did.
     """
 
     x_adv: Tensor
@@ -34,6 +35,11 @@ class AttackResult(NamedTuple):
     kept: Tensor
     distance: Tensor
     first_flip: Tensor
+
+    @property
+    def radius(self) -> Tensor:
+        """(B,) how far the change was that moved a feature out of the top k; infinite if none."""
+        return torch.where(self.precision < 1, self.distance, torch.inf)
 
 
 class Proposal(NamedTuple):
@@ -90,12 +96,18 @@ class Attack(ABC):
                 clean = x[i : i + rows].detach()
                 chosen = None if given is None else given[i : i + rows]
                 problem = Problem.pose(where, model, explainer, self.region, clean, k, chosen)
-                judge = Judge(problem, self.keep, self.flip_below)
-                for step, proposal in enumerate(self.propose(problem, judge, generator)):
-                    judge(proposal, step)
-                    bar(len(clean))
+                judge = Judge(problem, self.judged_by, self.flip_below)
+                for proposal in self.propose(problem, judge, generator):
+                    if len(proposal.rows):
+                        judge(proposal)
+                    bar(len(proposal.points))
                 parts.append(judge.result())
         return AttackResult(*(torch.cat(column) for column in zip(*parts, strict=True)))
+
+    @property
+    def judged_by(self) -> str:
+        """Which proposal the judge keeps."""
+        return self.keep
 
     @property
     def length(self) -> int:
@@ -110,64 +122,63 @@ class Attack(ABC):
 
 
 class Judge:
-    """Keeps, for each row, the best (or last) proposal that holds its prediction."""
+    """Keeps, for each row, the best, nearest or last proposal that holds its prediction.
+
+    best: the smallest P@k. nearest: the smallest distance at which P@k is below 1.
+    """
 
     def __init__(self, problem: Problem, keep: str, flip_below: float) -> None:
         self.problem, self.keep, self.flip_below = problem, keep, flip_below
-        rows = len(problem.x)
+        rows, device = len(problem.x), problem.x.device
         self.x_adv = problem.x.clone()
-        self.precision = problem.scores.new_ones(rows)
-        self.kept = torch.ones(rows, dtype=torch.bool, device=problem.x.device)
-        self.first_flip = torch.full((rows,), -1, device=problem.x.device)
+        self.value = torch.full((rows,), torch.inf if keep == "nearest" else 1.0, device=device)
+        self.first_flip = torch.full((rows,), -1, device=device)
+        self.seen = 0  # proposals so far, per row
 
     def open_rows(self, rows: Tensor | None = None) -> Tensor:
         """Those of the rows, or of all, that could still be made worse."""
-        least = self.problem.least
         if rows is None:
-            rows = torch.arange(len(self.precision), device=self.precision.device)
-        return rows if self.keep == "last" else rows[self.precision[rows] > least]
+            rows = torch.arange(len(self.value), device=self.value.device)
+        return rows[self.value[rows] > self.problem.least] if self.keep == "best" else rows
 
-    def __call__(self, proposal: Proposal, step: int) -> None:
+    def __call__(self, proposal: Proposal) -> Tensor:
+        """Look at points (m * A, ...); returns their P@k (m, A), infinite where not kept."""
         points, rows, scores = proposal
-        if len(rows) == 0:
-            return
-        part = self.problem if len(rows) == len(self.precision) else self.problem.rows(rows)
+        part = self.problem if len(rows) == len(self.value) else self.problem.rows(rows)
         points = points.detach()
         found = part.explain(points) if scores is None else scores.detach()
         shape = (len(points) // len(rows), len(rows))
-        kept, precision = part.kept(points).view(shape), part.precision(found).view(shape)
-        precision = torch.where(kept, precision, torch.inf if self.keep == "best" else 1.0)
-        precision, pick = precision.min(0)  # the best of several points for one row
-        kept = kept.gather(0, pick[None])[0]
+        precision = torch.where(part.kept(points), part.precision(found), torch.inf).view(shape)
+        self._note_flips(precision, rows)
+        value = precision
+        if self.keep == "nearest":
+            x = part.x.repeat(shape[0], *[1] * (points.ndim - 1))
+            far = part.region.distance(points, x).to(precision).view(shape)
+            value = torch.where(precision < 1, far, torch.inf)
+        value, pick = value.min(0)  # the best of several points for one row
         points = points.view(*shape, *points.shape[1:])
         points = points[pick, torch.arange(len(rows), device=points.device)]
-        better = precision < self.precision[rows] if self.keep == "best" else torch.ones_like(kept)
-        chosen = rows[better]
-        self.x_adv[chosen] = points[better]
-        self.precision[chosen] = precision[better]
-        self.kept[chosen] = kept[better]
-        flipped = rows[kept & (precision < self.flip_below) & (self.first_flip[rows] < 0)]
-        self.first_flip[flipped] = step
+        better = torch.ones_like(pick).bool() if self.keep == "last" else value < self.value[rows]
+        self.x_adv[rows[better]] = points[better]
+        self.value[rows[better]] = value[better].to(self.value)
+        return precision
+
+    def _note_flips(self, precision: Tensor, rows: Tensor) -> None:
+        flips = precision < self.flip_below
+        new = flips.any(0) & (self.first_flip[rows] < 0)
+        first = flips.int().argmax(0)
+        self.first_flip[rows[new]] = self.seen + 1 + first[new]
+        self.seen += len(precision)
 
     def result(self) -> AttackResult:
         """Everything once more from scratch: a proposal's own word counts for nothing here."""
-        problem = self.problem
-        x_adv = self.x_adv
+        problem, x_adv = self.problem, self.x_adv
         outside = ~problem.region.contains(x_adv, problem.x)
         if bool(outside.any()):
             x_adv = x_adv.clone()
             x_adv[outside] = problem.region.project(x_adv[outside], problem.x[outside])
         kept = problem.kept(x_adv)
-        x_adv = torch.where(_like(kept, x_adv), x_adv, problem.x)
+        x_adv = torch.where(kept.view(-1, *[1] * (x_adv.ndim - 1)), x_adv, problem.x)
         precision = problem.precision(problem.explain(x_adv))
-        return AttackResult(
-            x_adv,
-            torch.where(kept, precision, 1.0),
-            kept,
-            problem.region.distance(x_adv, problem.x),
-            self.first_flip,
-        )
-
-
-def _like(rows: Tensor, x: Tensor) -> Tensor:
-    return rows.view(-1, *[1] * (x.ndim - 1))
+        distance = problem.region.distance(x_adv, problem.x)
+        return AttackResult(x_adv, precision, kept, distance, self.first_flip)

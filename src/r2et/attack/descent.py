@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from r2et.attack.base import Judge, Proposal
 from r2et.attack.constraints import Constraint, Multipliers
 from r2et.attack.problem import Objective, Problem
+from r2et.models.output import log_odds, logits
 
 
 @dataclass(frozen=True)
@@ -19,7 +20,8 @@ class Descent:
 
     surrogate: a network whose explanations give the gradient, where the real one's is blind; the
     judge always looks at the real one. infinity: steps of unit largest coordinate (images,
-    graphs) instead of unit length. momentum: share of the last direction kept.
+    graphs) instead of unit length. hold: turn a step that would cross the decision boundary along
+    it instead.
     """
 
     objective: Objective
@@ -29,7 +31,7 @@ class Descent:
     constraint: Constraint = "none"
     rate: float = 1.0
     infinity: bool = False
-    momentum: float = 0.0
+    hold: bool = False
 
     def __call__(
         self, problem: Problem, judge: Judge, start: Tensor | None = None, *, same: bool = True
@@ -38,30 +40,29 @@ class Descent:
         rows = judge.open_rows()
         part = problem.rows(rows)
         x = (problem.x if start is None else start)[rows].detach()
-        heading = torch.zeros_like(x)
         weights = Multipliers(self.constraint, self.rate, part)
         known = same and self.surrogate is None  # scores at x are already the judge's
         for step in range(self.steps):
             if len(rows) == 0:
                 return
-            scores, gradient = self._gradient(part, x)
+            scores, gradient = self.gradient(part, x)
             if known and (step > 0 or start is not None):
                 yield Proposal(x, rows, scores)
             gradient = weights.combine(gradient, x)
-            heading = self.momentum * heading + _unit(gradient, infinity=self.infinity)
-            move = _unit(heading, infinity=self.infinity) if self.momentum else heading
-            x = part.region.project(x - self.size(step) * move, part.x)
+            move = -self.size(step) * _unit(gradient, infinity=self.infinity)
+            move = held(part, x, move) if self.hold else move
+            x = part.region.project(x + move, part.x)
             if not known:
                 yield Proposal(x, rows)
             still = judge.open_rows(rows)
             if len(still) < 0.9 * len(rows):  # finished rows leave, when it pays
                 stay = torch.isin(rows, still)
-                rows, part, x, heading = rows[stay], part.rows(stay), x[stay], heading[stay]
+                rows, part, x = rows[stay], part.rows(stay), x[stay]
                 weights = weights.rows(stay, part)
         if known and len(rows):
             yield Proposal(x, rows)
 
-    def _gradient(self, part: Problem, x: Tensor) -> tuple[Tensor, Tensor]:
+    def gradient(self, part: Problem, x: Tensor) -> tuple[Tensor, Tensor]:
         """Scores (B, n) at x and the objective's gradient (B, ...)."""
         with torch.enable_grad():
             point = x.detach().requires_grad_()
@@ -71,6 +72,21 @@ class Descent:
             return scores.detach(), torch.zeros_like(x)
         (gradient,) = torch.autograd.grad(value, point, materialize_grads=True)
         return scores.detach(), gradient
+
+
+def held(problem: Problem, x: Tensor, move: Tensor) -> Tensor:
+    """The move less what of it would cross the (linearised) decision boundary, or is across it."""
+    with torch.enable_grad():
+        point = x.detach().requires_grad_()
+        margin = log_odds(logits(problem.model, point, problem.where), problem.label)
+        (slope,) = torch.autograd.grad(margin.sum(), point, materialize_grads=True)
+    flat, flat_move = slope.flatten(1), move.flatten(1)
+    length = flat.norm(dim=1).clamp(min=torch.finfo(x.dtype).tiny)
+    away = flat / length[:, None]  # the unit vector away from the boundary
+    room = 0.9 * margin.detach() / length
+    over = (-(flat_move * away).sum(1) - room).clamp(min=0)
+    turned: Tensor = flat_move + over[:, None] * away
+    return turned.view_as(move)
 
 
 def _unit(direction: Tensor, *, infinity: bool) -> Tensor:

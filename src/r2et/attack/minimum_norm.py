@@ -1,0 +1,176 @@
+"""The smallest change that moves some feature out of the top k."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import final
+
+import torch
+from torch import Tensor, nn
+
+from r2et.attack import objectives
+from r2et.attack.base import Attack, Judge, Proposal
+from r2et.attack.descent import Descent, held
+from r2et.attack.gradient import transferred
+from r2et.attack.local import boundary_steps
+from r2et.attack.problem import Problem
+from r2et.attack.random_search import scatter
+from r2et.attack.strong import PLANS, Budget, Plan
+from r2et.attack.surrogate import surrogates
+from r2et.errors import require
+from r2et.explain import Explainer
+
+SHRINK = (0.25, 0.5, 0.75, 0.9, 0.97, 0.99, 0.997, 0.9997)
+# Places around the border, in the current ranking, whose swap is tried: the closest pair first.
+SWAPS = ((0, 0), (1, 0), (0, 1), (1, 1), (2, 0), (0, 2))
+
+
+@final
+@dataclass(frozen=True)
+class MinimumNorm(Attack):
+    """Per row, the smallest radius found at which some top-k feature is displaced.
+
+    The prediction is kept. Rows that nothing in `region` moves come back clean, with P@k = 1 and an
+    infinite `radius`. Every certified radius must stay below what this finds.
+    """
+
+    budget: Budget = "standard"
+    through: Explainer | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        known = self.budget in PLANS
+        require(known, "MinimumNorm", "budget", "fast, standard or thorough", self.budget)
+        require(self.keep == "best", "MinimumNorm", "keep", "best (the nearest)", self.keep)
+
+    @property
+    def judged_by(self) -> str:
+        return "nearest"
+
+    @property
+    def length(self) -> int:
+        plan = PLANS[self.budget]
+        return plan.random + plan.steps * len(plan.sharpness) * 2 + plan.rounds * plan.around
+
+    def propose(
+        self, problem: Problem, judge: Judge, generator: torch.Generator
+    ) -> Iterator[Proposal]:
+        plan = PLANS[self.budget]
+        yield from scatter(problem, judge, generator, plan.random)
+        yield from _shrink(problem, judge, 4)
+        yield from _cross_nearest(problem, generator, plan.units)
+        source = transferred(problem, self.through)
+        if source.explainer.differentiable:
+            for copy in surrogates(source, plan.sharpness):
+                yield from _newton(source, copy, 6)
+                yield from _descend_within(source, judge, copy, plan.steps)
+                yield from _shrink(problem, judge, 4)
+            yield from _newton(source, None, 6)
+        yield from _walk(problem, judge, generator, plan)
+        yield from _shrink(problem, judge, 8)
+
+
+def _all_rows(problem: Problem) -> Tensor:
+    return torch.arange(len(problem.x), device=problem.x.device)
+
+
+def _shrink(problem: Problem, judge: Judge, rounds: int) -> Iterator[Proposal]:
+    """Points between x and the nearest flip so far."""
+    factors = torch.tensor(SHRINK).to(problem.x).view(-1, *[1] * problem.x.ndim)
+    for _ in range(rounds):
+        rows = judge.value.isfinite().nonzero().flatten()
+        if len(rows) == 0:
+            return
+        x = problem.x[rows]
+        yield Proposal((x + factors * (judge.x_adv[rows] - x)).flatten(0, 1), rows)
+
+
+def _cross_nearest(problem: Problem, generator: torch.Generator, units: int) -> Iterator[Proposal]:
+    """Just across the boundary of each unit of a piecewise-linear network, one at a time."""
+    steps = boundary_steps(problem, problem.x, generator, units)
+    if steps is None:
+        return
+    for step in steps:
+        # A hair over the boundary, in units that the input's precision can tell apart.
+        there = problem.x + 1.0001 * step + 4 * torch.finfo(step.dtype).eps * step.sign()
+        yield Proposal(problem.region.project(there, problem.x), _all_rows(problem))
+
+
+def _newton(problem: Problem, copy: nn.Module | None, steps: int) -> Iterator[Proposal]:
+    """Newton steps to where a pair at the border ties, for the closest pairs in turn."""
+    n = problem.scores.shape[1]
+    for salient, other in SWAPS:
+        if salient >= problem.k or other >= n - problem.k:
+            continue
+        x = problem.x
+        for _ in range(steps):
+            gap = _pair_gap(salient, other)
+            value, slope = _value_and_slope(problem, copy, x, gap)
+            flat = slope.flatten(1)
+            norm2 = flat.square().sum(1).clamp(min=torch.finfo(x.dtype).tiny)
+            length = ((value.abs() * 0.02 + value) / norm2).view(-1, *[1] * (x.ndim - 1))
+            x = problem.region.project(x + held(problem, x, -length * slope), problem.x)
+            yield Proposal(x, _all_rows(problem))
+
+
+def _descend_within(
+    problem: Problem, judge: Judge, copy: nn.Module | None, steps: int
+) -> Iterator[Proposal]:
+    """Descent on the smallest gap inside each row's own ball, a little smaller than its best."""
+    x, shape = problem.x, (-1, *[1] * (problem.x.ndim - 1))
+    descent = Descent(objectives.border_gap, steps, size=lambda _: 1.0, surrogate=copy)
+    for step in range(steps):
+        most = (0.98 * judge.value).clamp(max=problem.region.radius).to(x)
+        _, slope = descent.gradient(problem, x)
+        length = most * (0.5 * (1 - step / steps) + 0.02)
+        move = -length.view(shape) * slope / _norm(problem, slope).view(shape)
+        x = problem.region.project(x + held(problem, x, move), problem.x)
+        far = problem.region.distance(x, problem.x).to(x).clamp(min=torch.finfo(x.dtype).tiny)
+        x = problem.x + (most / far).clamp(max=1.0).view(shape) * (x - problem.x)
+        yield Proposal(x, _all_rows(problem))
+
+
+def _walk(
+    problem: Problem, judge: Judge, generator: torch.Generator, plan: Plan
+) -> Iterator[Proposal]:
+    """Along the border of what flips: random steps sideways, and always a little towards x."""
+    for step in range(plan.rounds):
+        rows = judge.value.isfinite().nonzero().flatten()
+        if len(rows) == 0:
+            return
+        part, best = problem.rows(rows), judge.x_adv[rows]
+        near = judge.value[rows].to(best).view(1, -1, *[1] * (best.ndim - 1)) / part.region.radius
+        size = 0.5 * 0.02 ** (step / max(1, plan.rounds - 1))
+        noise = part.region.sample(part.x, plan.around, generator=generator) - part.x
+        there = part.x + (1 - size / 4) * (best - part.x) + size * near * noise
+        x = part.x.repeat(plan.around, *[1] * (best.ndim - 1))
+        yield Proposal(part.region.project(there.flatten(0, 1), x), rows)
+
+
+def _pair_gap(salient: int, other: int) -> Callable[[Tensor, Problem], Tensor]:
+    """Gap between the salient-th lowest of the top k and the other-th highest of the rest."""
+
+    def gap(scores: Tensor, problem: Problem) -> Tensor:
+        low = scores.masked_fill(~problem.top, torch.inf).sort(dim=1).values[:, salient]
+        high = scores.masked_fill(problem.top, -torch.inf).sort(dim=1, descending=True).values
+        return low - high[:, other]
+
+    return gap
+
+
+def _value_and_slope(
+    problem: Problem,
+    copy: nn.Module | None,
+    x: Tensor,
+    objective: Callable[[Tensor, Problem], Tensor],
+) -> tuple[Tensor, Tensor]:
+    descent = Descent(objective, 1, size=lambda _: 1.0, surrogate=copy)
+    scores, slope = descent.gradient(problem, x)
+    return objective(scores, problem), slope
+
+
+def _norm(problem: Problem, slope: Tensor) -> Tensor:
+    """Length of a slope as a step in the region's norm: (B,)."""
+    far = problem.region.distance(problem.x + slope, problem.x).to(slope)
+    return far.clamp(min=torch.finfo(slope.dtype).tiny)

@@ -1,0 +1,67 @@
+"""The floor under every attack: random points."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import final
+
+import torch
+from torch import Tensor
+
+from r2et.attack.base import Attack, Judge, Proposal
+from r2et.attack.problem import Problem
+from r2et.errors import require
+from r2et.explain.base import CHUNK_NUMBERS
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class RandomSearch(Attack):
+    """`points` uniform points of the region for each row. Needs no gradient of anything."""
+
+    points: int = 2000
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        good = isinstance(self.points, int) and self.points > 0
+        require(good, "RandomSearch", "points", "a positive whole number", self.points)
+
+    @property
+    def length(self) -> int:
+        return self.points
+
+    def propose(
+        self, problem: Problem, judge: Judge, generator: torch.Generator
+    ) -> Iterator[Proposal]:
+        yield from scatter(problem, judge, generator, self.points)
+
+
+def scatter(
+    problem: Problem,
+    judge: Judge,
+    generator: torch.Generator,
+    points: int,
+    *,
+    edge: bool = False,
+) -> Iterator[Proposal]:
+    """Random points for the rows that are still open; with `edge`, pushed out to the border."""
+    while points > 0:
+        rows = judge.open_rows()
+        if len(rows) == 0:
+            return
+        part = problem.rows(rows)
+        count = min(points, max(1, CHUNK_NUMBERS // part.x.numel()))
+        found = part.region.sample(part.x, count, generator=generator).flatten(0, 1)
+        if edge:
+            found = push_out(part, found)
+        yield Proposal(found, rows)
+        points -= count
+
+
+def push_out(problem: Problem, points: Tensor) -> Tensor:
+    """Points (m * B, ...) moved away from x as far as the region goes."""
+    x = problem.x.repeat(len(points) // len(problem.x), *[1] * (problem.x.ndim - 1))
+    far = problem.region.distance(points, x).to(points.dtype).clamp(min=1e-12)
+    grown = (problem.region.radius / far).view(-1, *[1] * (points.ndim - 1))
+    return problem.region.project(x + grown * (points - x), x)

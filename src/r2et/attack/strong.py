@@ -1,0 +1,121 @@
+"""The attack whose figures to believe: several kinds of search, the worst of each row kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, final
+
+import torch
+
+from r2et.attack import objectives
+from r2et.attack.base import Attack, Judge, Proposal
+from r2et.attack.descent import Descent
+from r2et.attack.gradient import transferred
+from r2et.attack.local import climb, cross_boundaries
+from r2et.attack.problem import Objective, Problem
+from r2et.attack.random_search import scatter
+from r2et.attack.surrogate import surrogates
+from r2et.errors import require
+from r2et.explain import Explainer
+
+Budget: TypeAlias = Literal["fast", "standard", "thorough"]
+
+OBJECTIVES: tuple[Objective, ...] = (
+    objectives.top_share,
+    objectives.soft_precision,
+    objectives.border_gap,
+    objectives.gap_sum,
+)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How much of everything a budget buys, per row."""
+
+    random: int
+    sharpness: tuple[float, ...]
+    steps: int
+    restarts: int
+    rounds: int
+    around: int
+    crossings: int
+    units: int
+
+    @property
+    def descents(self) -> int:
+        return len(OBJECTIVES) * len(self.sharpness) * (1 + self.restarts)
+
+
+PLANS: dict[Budget, Plan] = {
+    "fast": Plan(300, (4.0,), 20, 0, 10, 16, 1, 32),
+    "standard": Plan(2000, (1.0, 4.0), 40, 1, 40, 32, 3, 128),
+    "thorough": Plan(10000, (1.0, 4.0, 16.0), 100, 3, 100, 64, 6, 512),
+}
+
+
+@final
+@dataclass(frozen=True)
+class StrongAttack(Attack):
+    """Random search, descents on smooth copies, boundary crossings, and search around the best.
+
+    Neither gradients nor random points win everywhere, so it takes both, and keeps each row's
+    worst point: whatever one part finds, the next starts from. budget: fast, standard, thorough.
+    through: take gradients of this explanation instead of the attacked one (transfer, as in the
+    papers' Table 2); an explanation that cannot be differentiated is attacked without gradients.
+    """
+
+    budget: Budget = "standard"
+    through: Explainer | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require(
+            self.budget in PLANS,
+            "StrongAttack",
+            "budget",
+            "fast, standard or thorough",
+            self.budget,
+        )
+
+    @property
+    def length(self) -> int:
+        p = PLANS[self.budget]
+        search = p.random + p.rounds * p.around + 2 * p.crossings * p.units
+        return search + p.descents * p.steps
+
+    def propose(
+        self, problem: Problem, judge: Judge, generator: torch.Generator
+    ) -> Iterator[Proposal]:
+        plan = PLANS[self.budget]
+        yield from scatter(problem, judge, generator, plan.random // 2)
+        yield from scatter(problem, judge, generator, plan.random - plan.random // 2, edge=True)
+        source = transferred(problem, self.through)
+        if source.explainer.differentiable:
+            yield from self._descend(plan, source, judge, generator, same=source is problem)
+        yield from cross_boundaries(problem, judge, generator, plan.crossings, plan.units)
+        yield from climb(problem, judge, generator, plan.rounds, plan.around)
+
+    def _descend(
+        self,
+        plan: Plan,
+        problem: Problem,
+        judge: Judge,
+        generator: torch.Generator,
+        *,
+        same: bool,
+    ) -> Iterator[Proposal]:
+        radius = problem.region.radius
+        for copy in surrogates(problem, plan.sharpness):
+            for objective in OBJECTIVES:
+                descent = Descent(
+                    objective,
+                    plan.steps,
+                    size=lambda step: radius * (0.3 * (1 - step / plan.steps) + 0.01),
+                    surrogate=copy,
+                    hold=True,
+                )
+                yield from descent(problem, judge, same=same)
+                for _ in range(plan.restarts):
+                    start = problem.region.sample(problem.x, generator=generator)[0]
+                    yield from descent(problem, judge, start, same=same)
