@@ -15,6 +15,10 @@ class InputError(R2ETError, ValueError):
     """An argument, a model or a file that cannot be used; the message says what to give instead."""
 
 
+class UnavailableError(R2ETError):
+    """Named data that is not here and could not be fetched; the message says what to do."""
+
+
 def require(ok: bool, where: str, name: str, what: str, value: Any) -> None:
     """Raise InputError("{where}: {name} must be {what}, got {value}.") unless ok."""
     if not ok:

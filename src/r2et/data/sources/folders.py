@@ -1,0 +1,48 @@
+"""The folders where files are looked for, and the switches of the environment."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from r2et.errors import require
+
+
+def data_dir() -> Path | None:
+    """The user's own folder of data, R2ET_DATA, or None where it is not set."""
+    value = os.environ.get("R2ET_DATA", "")
+    if not value:
+        return None
+    folder = Path(value).expanduser()
+    require(folder.is_dir(), "R2ET_DATA", "the variable", "the path of a folder", value)
+    return folder
+
+
+def cache_dir() -> Path:
+    """Where fetched files are kept: R2ET_CACHE, or the platform's place for caches."""
+    if value := os.environ.get("R2ET_CACHE"):
+        return Path(value).expanduser()
+    if sys.platform == "win32":
+        base = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
+    elif sys.platform == "darwin":
+        base = Path.home() / "Library" / "Caches"
+    else:
+        base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "r2et"
+
+
+def offline() -> bool:
+    """Whether R2ET_OFFLINE forbids the network."""
+    return os.environ.get("R2ET_OFFLINE", "").lower() not in {"", "0", "false", "no"}
+
+
+def timeout() -> float:
+    """Seconds without news from a server after which it counts as gone: R2ET_TIMEOUT, or 30."""
+    value = os.environ.get("R2ET_TIMEOUT") or "30"
+    try:
+        seconds = float(value)
+    except ValueError:
+        seconds = 0.0
+    require(0 < seconds < 1e6, "R2ET_TIMEOUT", "the variable", "a positive number", value)
+    return seconds

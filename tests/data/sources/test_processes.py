@@ -1,0 +1,66 @@
+"""Real processes: two that want the same file at once, and one that is interrupted."""
+
+import hashlib
+import os
+import signal
+import subprocess
+import sys
+import time
+
+from loopback import drip, serve
+from r2et.data.sources import Address, File, cache_dir, read
+
+BODY = os.urandom(300_000)
+CODE = """
+import sys
+from r2et.data.sources import Address, File, read
+url, sha256, size = sys.argv[1:]
+print(len(read("set", [File("set/file", sha256, int(size), (Address(url=url),))])[0]))
+"""
+
+
+def start(server):
+    digest = hashlib.sha256(BODY).hexdigest()
+    command = [sys.executable, "-c", CODE, server.url("f"), digest, str(len(BODY))]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True)
+
+
+def slowly(handler, server):
+    time.sleep(1.5)  # long enough for the second process to arrive
+    serve(handler, server)
+
+
+def test_two_processes_fetch_once_and_both_succeed(server):
+    server.contents["f"] = BODY
+    server.script = [slowly]
+    both = [start(server), start(server)]
+    for process in both:
+        out, err = process.communicate(timeout=60)
+        assert (process.returncode, out.strip()) == (0, str(len(BODY))), err
+    assert len(server.seen) == 1
+    assert [p.name for p in (cache_dir() / "files").rglob("*") if p.is_file()] == ["file"]
+
+
+def test_ctrl_c_keeps_the_partial_file(server):
+    server.contents["f"] = BODY
+    server.script = [drip(30, pause=0.001)]
+    process = start(server)
+    partial = cache_dir() / "downloads"
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        found = [p for p in partial.rglob("*.partial") if p.stat().st_size > 0]
+        if found:
+            break
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=30)
+    assert process.returncode != 0
+    assert not [p for p in (cache_dir() / "files").rglob("*") if p.is_file()]
+    server.seen.clear()
+    have = found[0].stat().st_size
+    file = File(
+        "set/file", hashlib.sha256(BODY).hexdigest(), len(BODY), (Address(url=server.url("f")),)
+    )
+    assert read("set", [file]) == [BODY]
+    assert server.seen[0].range == f"bytes={have}-"
