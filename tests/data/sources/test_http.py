@@ -1,9 +1,11 @@
 """Downloads against a server on loopback: the right bytes or one reason, never a half file."""
 
+import socket
+
 import pytest
 
 from loopback import cut, drip, hang, redirect, serve, status
-from r2et.data.sources.entry import PlaceError
+from r2et.data.sources.entry import PlaceError, UnreachableError
 from r2et.data.sources.http import ATTEMPTS, download, redirect_allowed
 
 BODY = bytes(range(256)) * 1000
@@ -128,8 +130,21 @@ def test_a_server_that_drips(server, to):
 
 def test_nobody_listens(server, to):
     server.port = 1
-    with pytest.raises(PlaceError, match="Connection refused"):
+    with pytest.raises(UnreachableError, match="Connection refused, 2 times"):
         fetch(server, to)
+
+
+def test_an_unknown_host_is_not_asked_for_twice(to, monkeypatch):
+    asked = []
+
+    def unknown(host, *_, **__):
+        asked.append(host)
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
+    with pytest.raises(UnreachableError, match=r"^Name or service not known$"):
+        download("http://a.invalid/file", to, label="a file", timeout=5)
+    assert asked == ["a.invalid"]
 
 
 def test_more_than_announced(server, to):

@@ -3,9 +3,10 @@
 Tried in this order: built in, the folder R2ET_DATA, the cache, official addresses, registry copies.
 """
 
-from r2et.data.sources.entry import Address, File, InFolder, Package, Place
-from r2et.data.sources.fetch import find, read
+from r2et.data.sources.entry import Address, File, InFolder, Package, Place, PlaceError
+from r2et.data.sources.fetch import find, locate, read
 from r2et.data.sources.folders import cache_dir, data_dir, offline
+from r2et.data.sources.supplied import Supplied, supplied, supplied_arrays
 
 __all__ = [
     "Address",
@@ -13,9 +14,14 @@ __all__ = [
     "InFolder",
     "Package",
     "Place",
+    "PlaceError",
+    "Supplied",
     "cache_dir",
     "data_dir",
     "find",
+    "locate",
     "offline",
     "read",
+    "supplied",
+    "supplied_arrays",
 ]

@@ -13,6 +13,10 @@ class PlaceError(Exception):
     """One place did not give the file; the message is the reason, without a full stop."""
 
 
+class UnreachableError(PlaceError):
+    """Nobody answers there, so nothing else of that host needs to be tried."""
+
+
 @dataclass(frozen=True)
 class Place:
     """Parts that together give a file: `build` of them, or the one part itself.

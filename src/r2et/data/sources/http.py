@@ -11,6 +11,7 @@ from __future__ import annotations
 import http.client
 import json
 import re
+import socket
 import ssl
 import time
 import urllib.error
@@ -20,11 +21,12 @@ from pathlib import Path
 from typing import IO, Any
 from urllib.parse import urlsplit
 
-from r2et.data.sources.entry import PlaceError
+from r2et.data.sources.entry import PlaceError, UnreachableError
 from r2et.data.sources.progress import Advance, bar
 from r2et.version import __version__
 
 ATTEMPTS = 4
+CONNECTIONS = 2  # attempts where no connection comes about at all
 PAUSE = 0.5  # seconds before the second attempt; doubled each time
 SLOWEST = 512  # bytes per second: what drips more slowly counts as hanging
 LIMIT = 2**32
@@ -35,6 +37,10 @@ class _PassingError(Exception):
     """A failure that another attempt may not meet."""
 
 
+class _ConnectionError(_PassingError):
+    """There is no way to the server, or nobody there."""
+
+
 def download(url: str, to: Path, *, label: str, timeout: float) -> None:
     """Put what is at `url` into the file `to`, which appears only when it is whole.
 
@@ -43,6 +49,7 @@ def download(url: str, to: Path, *, label: str, timeout: float) -> None:
     partial = to.with_name(f"{to.name}.partial")
     to.parent.mkdir(parents=True, exist_ok=True)
     reason = ""
+    unconnected = 0
     for attempt in range(ATTEMPTS):
         if attempt:
             time.sleep(PAUSE * 2 ** (attempt - 1))
@@ -50,6 +57,9 @@ def download(url: str, to: Path, *, label: str, timeout: float) -> None:
             _attempt(url, partial, label, timeout)
         except _PassingError as error:
             reason = str(error)
+            unconnected += isinstance(error, _ConnectionError)
+            if unconnected == CONNECTIONS:
+                raise UnreachableError(f"{reason}, {CONNECTIONS} times") from error
         else:
             _notes(partial).unlink(missing_ok=True)
             partial.replace(to)
@@ -114,9 +124,11 @@ def _attempt(url: str, partial: Path, label: str, timeout: float) -> None:
     except TimeoutError as error:
         raise _PassingError(f"no answer within {timeout:g} s") from error
     except urllib.error.URLError as error:
-        timed_out = isinstance(error.reason, TimeoutError)
-        reason = f"no answer within {timeout:g} s" if timed_out else f"{error.reason}"
-        raise _PassingError(reason) from error
+        reason = getattr(error.reason, "strerror", None) or str(error.reason)
+        if isinstance(error.reason, socket.gaierror):
+            raise UnreachableError(reason) from error
+        silent = isinstance(error.reason, TimeoutError)
+        raise _ConnectionError(f"no answer within {timeout:g} s" if silent else reason) from error
     except (http.client.HTTPException, ConnectionError, ssl.SSLError) as error:
         raise _PassingError(f"the connection broke ({type(error).__name__})") from error
 
