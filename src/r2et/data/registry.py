@@ -6,28 +6,82 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from difflib import get_close_matches
 
+from r2et.data import bank, brain, brain_sites, cifar10, compas, mnist, retina
 from r2et.data.adult import load_adult
 from r2et.data.dataset import Data
+from r2et.data.sources import File, Supplied
 from r2et.errors import require
 
 
 @dataclass(frozen=True)
 class Named:
-    """A data set that `load` knows: one line about it, and what loads it."""
+    """A data set that `load` knows: one line about it, what loads it, and the files it needs."""
 
     summary: str
     loader: Callable[[], Data]
+    files: tuple[File | Supplied, ...] = ()
+
+
+def _site(name: str, site: str) -> Named:
+    text = f"ADHD-200, site {site}: pairs of graphs of 190 regions"
+    return Named(text, brain_sites.load_site(name, site), brain_sites.files(site))
+
+
+def _networks(name: str, summary: str) -> Named:
+    return Named(summary, brain.from_npz(name), (brain.SUPPLIED[name],))
+
+
+def _kermany(name: str, summary: str) -> Named:
+    return Named(summary, retina.kermany(name), (retina.FILES[name],))
 
 
 DATASETS: dict[str, Named] = {
     "adult": Named("income over 50K from 28 features of a census row; built in", load_adult),
+    "bank": Named("term deposit or not from 18 features of a call", bank.load_bank, bank.FILES),
+    "compas": Named(
+        "what the COMPAS score says, from 16 features of a person", compas.load_compas, compas.FILES
+    ),
+    "mnist": Named(
+        "pairs of 3 and 8: the same digit or not; 28 x 28", mnist.load_mnist, mnist.FILES
+    ),
+    "cifar10": Named("ten kinds of things; 3 x 32 x 32", cifar10.load_cifar10, cifar10.FILES),
+    "cifar10-10k": Named(
+        "CIFAR-10 with only the first training batch", cifar10.load_cifar10_10k, cifar10.FILES_10K
+    ),
+    "oct-kermany": _kermany(
+        "oct-kermany", "500 retinal scans, 4 classes, 224 x 224; stands in for ROCT"
+    ),
+    "oct-kermany-64": _kermany("oct-kermany-64", "8000 retinal scans, 4 classes, 64 x 64"),
+    "octid": Named(
+        "the papers' ROCT, from your own folder of images",
+        retina.load_octid,
+        (retina.FILES["octid"],),
+    ),
+    "abide": _networks(
+        "abide", "autism or not: pairs of networks of 116 regions; stands in for ADHD"
+    ),
+    "adhd": _networks("adhd", "the papers' ADHD networks, from your own file"),
+    "adhd-frontal": Named(
+        "ADHD or not: pairs of networks of 28 frontal regions; stands in for BP",
+        brain.load_frontal,
+        brain.FRONTAL,
+    ),
+    "bp": _networks("bp", "the papers' bipolar-disorder networks, from your own file"),
+    "kki": _site("kki", "KKI"),
+    "ohsu": _site("ohsu", "OHSU"),
+    "peking-1": _site("peking-1", "Peking_1"),
 }
+
+
+def named(where: str, name: str) -> Named:
+    """The entry of this name, or a sentence that lists the names there are."""
+    near = get_close_matches(str(name).lower(), DATASETS, n=1)
+    known = f"one of {', '.join(sorted(DATASETS))}"
+    hint = f"{known} (did you mean {near[0]!r}?)" if near else known
+    require(isinstance(name, str) and name in DATASETS, where, "name", hint, name)
+    return DATASETS[name]
 
 
 def load(name: str) -> Data:
     """The data set of this name, one of DATASETS."""
-    near = get_close_matches(str(name).lower(), DATASETS, n=1)
-    known = f"one of {', '.join(sorted(DATASETS))}"
-    hint = f"{known} (did you mean {near[0]!r}?)" if near else known
-    require(isinstance(name, str) and name in DATASETS, "load", "name", hint, name)
-    return DATASETS[name].loader()
+    return named("load", name).loader()

@@ -1,0 +1,62 @@
+"""A published table as a data set: rows shuffled, split 70:15:15, numbers scaled on the first."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from r2et.data.column import MEASURED, Column
+from r2et.data.dataset import Data, Origin, Split
+from r2et.data.schema import Schema
+from r2et.data.shuffle import parts, shuffled
+
+Row = Mapping[str, str]
+
+
+def rows_of(contents: bytes, delimiter: str = ",") -> list[dict[str, str]]:
+    """The rows of a CSV file, each by column name; of two columns of one name the last."""
+    return list(csv.DictReader(io.StringIO(contents.decode("utf-8")), delimiter=delimiter))
+
+
+def as_data(
+    name: str,
+    raw: Mapping[str, Sequence[str]],
+    columns: Sequence[Column],
+    *,
+    target: str,
+    classes: tuple[str, str],
+    k: int,
+    source: Origin,
+    dropped: Sequence[tuple[str, str]] = (),
+) -> Data:
+    """The table `raw`, texts by column name, as a data set.
+
+    columns: how to read each; the range of a number is learned on the training part.
+    """
+    order = shuffled(len(raw[target]), name)
+    values = {column: [cells[i] for i in order] for column, cells in raw.items()}
+    train, val, test = parts(len(order))
+    fitted = [_fitted(column, values[column.name][train]) for column in columns]
+    schema = Schema(tuple(fitted), target, classes, tuple(dropped))
+    x, y = schema.encode(values), schema.encode_target(values[target])
+    return Data(
+        name,
+        train=Split(x[train], y[train]),
+        val=Split(x[val], y[val]),
+        test=Split(x[test], y[test]),
+        names=schema.names,
+        groups=schema.groups,
+        k=k,
+        source=source,
+        classes=schema.classes,
+        schema=schema,
+    )
+
+
+def _fitted(column: Column, cells: Sequence[str]) -> Column:
+    if column.kind not in MEASURED:
+        return column
+    numbers = [float(cell) for cell in cells]
+    return replace(column, low=min(numbers), high=max(numbers))
