@@ -7,6 +7,8 @@ import subprocess
 import sys
 import time
 
+import pytest
+
 from loopback import drip, serve
 from r2et.data.sources import Address, File, cache_dir, read
 
@@ -42,7 +44,8 @@ def test_two_processes_fetch_once_and_both_succeed(server):
     assert [p.name for p in (cache_dir() / "files").rglob("*") if p.is_file()] == ["file"]
 
 
-def test_ctrl_c_keeps_the_partial_file(server):
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL])
+def test_a_process_that_ends_leaves_a_partial_file_and_no_lock(server, end):
     server.contents["f"] = BODY
     server.script = [drip(30, pause=0.001)]
     process = start(server)
@@ -53,7 +56,7 @@ def test_ctrl_c_keeps_the_partial_file(server):
         if found:
             break
         time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(end)
     process.communicate(timeout=30)
     assert process.returncode != 0
     assert not [p for p in (cache_dir() / "files").rglob("*") if p.is_file()]
