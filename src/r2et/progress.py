@@ -1,21 +1,40 @@
-"""A progress bar for long work: on stderr, only on a terminal, only when asked."""
+"""A progress bar on the terminal, and nothing anywhere else."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TypeAlias
+
+Advance: TypeAlias = Callable[[int], None]
 
 
 @contextmanager
-def progress(title: str, total: int, show: bool) -> Iterator[Callable[[int], None]]:
-    """A function to call with each amount of work done."""
-    if not show:
+def bar(
+    label: str,
+    done: int = 0,
+    total: int | None = None,
+    *,
+    in_bytes: bool = False,
+    show: bool = True,
+) -> Iterator[Advance]:
+    """Show how much of some work is done; gives a function that takes the amount of each step."""
+    if not (show and sys.stderr.isatty()):
         yield lambda _: None
         return
     from rich.console import Console
-    from rich.progress import Progress
+    from rich.progress import (
+        BarColumn,
+        DownloadColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+        TransferSpeedColumn,
+    )
 
-    screen = Console(stderr=True)
-    with Progress(console=screen, transient=True, disable=not screen.is_terminal) as bars:
-        task = bars.add_task(title, total=total)
-        yield lambda amount: bars.advance(task, amount)
+    end = (DownloadColumn(), TransferSpeedColumn()) if in_bytes else (TimeRemainingColumn(),)
+    columns = (TextColumn("{task.description}"), BarColumn(), *end)
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(label, total=total, completed=done)
+        yield lambda amount: progress.advance(task, amount)

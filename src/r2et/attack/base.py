@@ -16,7 +16,7 @@ from r2et.errors import require
 from r2et.explain import Explainer
 from r2et.explain.base import CHUNK_NUMBERS
 from r2et.models.output import target_rows, undisturbed
-from r2et.progress import progress
+from r2et.progress import bar
 from r2et.region import L2, Region
 
 
@@ -91,7 +91,8 @@ class Attack(ABC):
         generator = generator or torch.Generator().manual_seed(0)
         rows = self.chunk or max(1, CHUNK_NUMBERS // x[0].numel())
         parts = []
-        with undisturbed(model), progress(where, len(x) * self.length, self.progress) as bar:
+        shown = bar(where, total=len(x) * self.length, show=self.progress)
+        with undisturbed(model), shown as advance:
             for i in range(0, len(x), rows):
                 clean = x[i : i + rows].detach()
                 chosen = None if given is None else given[i : i + rows]
@@ -100,7 +101,7 @@ class Attack(ABC):
                 for proposal in self.propose(problem, judge, generator):
                     if len(proposal.rows):
                         judge(proposal)
-                    bar(len(proposal.points))
+                    advance(len(proposal.points))
                 parts.append(judge.result())
         return AttackResult(*(torch.cat(column) for column in zip(*parts, strict=True)))
 

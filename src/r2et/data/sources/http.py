@@ -22,7 +22,7 @@ from typing import IO, Any
 from urllib.parse import urlsplit
 
 from r2et.data.sources.entry import PlaceError, UnreachableError
-from r2et.data.sources.progress import Advance, bar
+from r2et.progress import Advance, bar
 from r2et.version import __version__
 
 ATTEMPTS = 4
@@ -117,7 +117,8 @@ def _attempt(url: str, partial: Path, label: str, timeout: float) -> None:
         with urllib.request.build_opener(_Redirects).open(request, timeout=timeout) as response:
             start, total = _extent(response, have)
             _remember(partial, response, start)
-            with open(partial, "ab" if start else "wb") as out, bar(label, start, total) as advance:
+            shown = bar(label, start, total, in_bytes=True)
+            with open(partial, "ab" if start else "wb") as out, shown as advance:
                 _copy(response, out, start, total, timeout, advance)
     except urllib.error.HTTPError as error:
         _refused(error, partial)

@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 
 from r2et.data.sources.entry import Package, PlaceError
-from r2et.data.sources.progress import bar
+from r2et.progress import bar
 
 PATIENCE = 1800  # seconds: the largest of these archives is 140 MB
 

@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from r2et.data.sources import progress
+from r2et import progress
 
 
 class Terminal(io.StringIO):
@@ -17,7 +17,8 @@ def test_a_bar_only_on_a_terminal(monkeypatch, capsys, stream, shown):
     monkeypatch.setenv("TERM", "xterm")
     screen = stream()
     monkeypatch.setattr(progress.sys, "stderr", screen)
-    with progress.bar("bank: bank.zip", done=10, total=100) as advance:
-        advance(90)
+    for in_bytes in (False, True):
+        with progress.bar("bank: bank.zip", done=10, total=100, in_bytes=in_bytes) as advance:
+            advance(90)
     assert ("bank: bank.zip" in screen.getvalue()) == shown
     assert capsys.readouterr().out == ""
