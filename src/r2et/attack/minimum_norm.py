@@ -57,7 +57,8 @@ class MinimumNorm(Attack):
         self, problem: Problem, judge: Judge, generator: torch.Generator
     ) -> Iterator[Proposal]:
         plan = PLANS[self.budget]
-        yield from scatter(problem, judge, generator, plan.random)
+        yield from scatter(problem, judge, generator, plan.random // 2)
+        yield from scatter(problem, judge, generator, plan.random - plan.random // 2, edge=True)
         yield from _shrink(problem, judge, 4)
         yield from _cross_nearest(problem, generator, plan.units)
         source = transferred(problem, self.through)
@@ -134,7 +135,7 @@ def _descend_within(
 def _walk(
     problem: Problem, judge: Judge, generator: torch.Generator, plan: Plan
 ) -> Iterator[Proposal]:
-    """Along the border of what flips: random steps sideways, and always a little towards x."""
+    """Random steps along the border of what flips, a little towards x; and anywhere within it."""
     for step in range(plan.rounds):
         rows = judge.value.isfinite().nonzero().flatten()
         if len(rows) == 0:
@@ -142,10 +143,11 @@ def _walk(
         part, best = problem.rows(rows), judge.x_adv[rows]
         near = judge.value[rows].to(best).view(1, -1, *[1] * (best.ndim - 1)) / part.region.radius
         size = 0.5 * 0.02 ** (step / max(1, plan.rounds - 1))
-        noise = part.region.sample(part.x, plan.around, generator=generator) - part.x
-        there = part.x + (1 - size / 4) * (best - part.x) + size * near * noise
-        x = part.x.repeat(plan.around, *[1] * (best.ndim - 1))
-        yield Proposal(part.region.project(there.flatten(0, 1), x), rows)
+        noise = near * (part.region.sample(part.x, plan.around, generator=generator) - part.x)
+        aside = part.x + (1 - size / 4) * (best - part.x) + size * noise
+        there = torch.cat([aside, part.x + noise]).flatten(0, 1)
+        x = part.x.repeat(2 * plan.around, *[1] * (best.ndim - 1))
+        yield Proposal(part.region.project(there, x), rows)
 
 
 def _pair_gap(salient: int, other: int) -> Callable[[Tensor, Problem], Tensor]:

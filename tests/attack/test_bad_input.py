@@ -1,0 +1,85 @@
+"""Bad input gets one clear sentence."""
+
+import pytest
+import torch
+from torch import nn
+
+from nets import make, mlp, randn
+from r2et.attack import ERAttack, MinimumNorm, RandomSearch, StrongAttack
+from r2et.errors import InputError
+from r2et.explain import Captum, Gradient
+from r2et.region import L2
+
+MODEL, X = make(mlp), randn(3, 6)
+
+
+class Cracked(nn.Module):
+    """Finite at the clean inputs, NaN a little away from them."""
+
+    def forward(self, x):
+        far = (x - X.repeat(len(x) // 3, 1)).abs().sum(1, keepdim=True) > 0.01
+        return torch.where(far, torch.nan, MODEL(x))
+
+
+def attacked(attack=None, model=MODEL, explainer=None, x=X, k=2, **rest):
+    return (attack or RandomSearch(points=3))(model, explainer or Gradient(), x, k=k, **rest)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: ERAttack(L2(0)), "L2: radius must be positive and finite, got 0."),
+        (lambda: ERAttack(L2(-1)), "L2: radius must be positive and finite, got -1."),
+        (lambda: ERAttack(1.0), "ERAttack: region must be a Region, got 1.0."),
+        (lambda: ERAttack(steps=0), "ERAttack: steps must be a positive whole number, got 0."),
+        (lambda: ERAttack(step_size=-1), "ERAttack: step_size must be positive, got -1."),
+        (lambda: ERAttack(keep="first"), "ERAttack: keep must be best or last, got first."),
+        (lambda: ERAttack(norm="l1"), "ERAttack: norm must be l2 or linf, got l1."),
+        (
+            lambda: ERAttack(constraint="kl"),
+            "ERAttack: constraint must be one of none, uniform, gda, hedge, qp, got kl.",
+        ),
+        (lambda: ERAttack(flip_below=0), "ERAttack: flip_below must be in (0, 1], got 0."),
+        (lambda: ERAttack(chunk=0), "ERAttack: chunk must be None or a positive whole number"),
+        (lambda: RandomSearch(points=0), "RandomSearch: points must be a positive whole number"),
+        (
+            lambda: StrongAttack(budget="huge"),
+            "StrongAttack: budget must be fast, standard or thorough, got huge.",
+        ),
+        (lambda: MinimumNorm(keep="last"), "MinimumNorm: keep must be best (the nearest), got"),
+        (
+            lambda: attacked(RandomSearch(L2(1, bounds=(0, 1)))),
+            "L2: bounds must be bounds that include x, got x[0] with feature",
+        ),
+        (
+            lambda: attacked(RandomSearch(L2(1, frozen=range(6)))),
+            "L2: frozen must be leaving at least one feature free, got all 6.",
+        ),
+        (
+            lambda: attacked(model=Cracked()),
+            "Gradient: model must be one with finite logits, got NaN or inf in row 0.",
+        ),
+        (
+            lambda: attacked(ERAttack(steps=3), explainer=Captum("Saliency")),
+            "ERAttack: explainer must be one that can be differentiated (or use RandomSearch, or "
+            "give `through`), got Captum.",
+        ),
+        (
+            lambda: attacked(explainer=lambda *_: X),
+            "RandomSearch: explainer must be an Explainer, got <function",
+        ),
+        (lambda: attacked(k=0), "RandomSearch: k must be in 1..5 for 6 features, got 0."),
+        (lambda: attacked(k=6), "RandomSearch: k must be in 1..5 for 6 features, got 6."),
+        (lambda: attacked(x=X / 0), "RandomSearch: x must be finite, got NaN or infinity in 3"),
+        (lambda: attacked(x=X[:0]), "RandomSearch: x must be a batch of at least one row"),
+        (lambda: attacked(target=9), "Gradient: target must be in 0..2, got 9."),
+        (
+            lambda: attacked(target=torch.zeros(2).long()),
+            "RandomSearch: target must be of shape (3,), got a int64 tensor of shape (2,) on cpu.",
+        ),
+    ],
+)
+def test_one_sentence(call, message):
+    with pytest.raises(InputError) as caught:
+        call()
+    assert str(caught.value).startswith(message)
