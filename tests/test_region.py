@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 import torch
 from scipy.optimize import minimize
@@ -138,6 +139,45 @@ def test_gaussian_points_have_the_asked_spread_and_leave_frozen_features():
     torch.testing.assert_close(spread, expected, rtol=0.03, atol=1e-12)
 
 
+def test_far_points_and_tiny_radii_project_without_overflow():
+    x = torch.zeros(2, 4)
+    far = L2(1.0).project(torch.full((2, 4), 1e25), x)
+    torch.testing.assert_close(far, torch.full((2, 4), 0.5))
+    assert torch.equal(L2(1e-40).project(x + 1, x), x) or L2(1e-40).contains(x, x).all()
+    assert L2(1e-40).project(x + 1, x).isfinite().all()
+
+
+def test_contains_allows_rounding_and_no_more():
+    x = torch.full((1, 4), 3.0)
+    edge = x + torch.tensor([[0.5, 0, 0, 0]])
+    for region in (L2(0.5), Linf(0.5)):
+        assert region.contains(edge, x).all()
+        assert not region.contains(x + (edge - x) * (1 + 1e-5), x).any()
+
+
+def test_indices_come_in_any_form():
+    expected = (1, 2)
+    for frozen in (
+        [2, 1, 1],
+        (i for i in (1, 2)),
+        map(int, ["1", "2"]),
+        torch.tensor([1, 2]),
+        np.array([1, 2]),
+        list(np.array([1, 2])),
+        range(1, 3),
+    ):
+        assert L2(1, frozen=frozen).frozen == expected
+
+
+def test_draws_repeat_and_leave_the_global_generator_alone():
+    x, state = rows(3), torch.get_rng_state()
+    for draw in (lambda: L2(1).sample(x, 2), lambda: Linf(1).gaussian(x, 0.1, 2)):
+        assert torch.equal(draw(), draw())
+    assert torch.equal(torch.get_rng_state(), state)
+    together = L2(1).sample(x, 4, shared=True) - x
+    torch.testing.assert_close(together, together[:, :1].expand_as(together))
+
+
 def test_distance_and_contains():
     x = torch.zeros(2, 2)
     there = torch.tensor([[0.3, 0.4], [0.6, 0.8]])
@@ -192,11 +232,12 @@ def test_a_region_is_a_value():
         ),
         (
             lambda: L2(1, bounds=(0, 1)).project(torch.zeros(2, 1), torch.tensor([[0], [1.5]])),
-            "L2: bounds must be bounds that include x, got x[1] with feature 0 = 1.5.",
+            "L2: bounds must be around x, got x[1] with feature 0 = 1.5.",
         ),
         (
             lambda: L2(1).project(torch.zeros(2, 3), torch.zeros(2, 2)),
-            "L2: x_adv must be of x's shape (2, 2), got a float32 tensor of shape (2, 3) on cpu.",
+            "L2: x_adv must be of the shape of x, (2, 2), "
+            "got float32 tensor of shape (2, 3) on cpu.",
         ),
         (
             lambda: L2(1).sample(torch.zeros(1, 2), 0),
@@ -205,11 +246,11 @@ def test_a_region_is_a_value():
         (
             lambda: L2(1).sample(torch.zeros(1, 2).long()),
             "L2: x must be a floating-point tensor (use x.float()), "
-            "got a int64 tensor of shape (1, 2) on cpu.",
+            "got int64 tensor of shape (1, 2) on cpu.",
         ),
         (
             lambda: L2(1, frozen=[0, 1]).check(torch.zeros(1, 2)),
-            "L2: frozen must be leaving at least one feature free, got all 2.",
+            "L2: frozen must be fewer than all 2 features, got all 2.",
         ),
     ],
 )

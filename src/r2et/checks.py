@@ -11,6 +11,7 @@ from r2et.errors import require
 def check_input(where: str, x: Tensor, name: str = "x") -> None:
     """A batch of inputs: a non-empty, finite, floating (B, ...) tensor."""
     require(isinstance(x, Tensor), where, name, "a torch.Tensor", type(x).__name__)
+    require(x.device.type != "meta", where, name, "a tensor with values", x)
     require(x.is_floating_point(), where, name, "a floating-point tensor (use x.float())", x)
     require(x.ndim >= 2, where, name, "a batch of shape (B, features, ...)", x)
     require(x.numel() > 0, where, name, "a batch of at least one row and one feature", x)
@@ -30,12 +31,15 @@ def check_k(where: str, k: int, n: int) -> None:
     """How many features a person looks at: a whole number in 1..n-1."""
     whole = isinstance(k, int) and not isinstance(k, bool)
     require(whole, where, "k", "a whole number", k)
+    require(n > 1, where, "x", "explained by at least 2 scores", f"{n} score")
     require(0 < k < n, where, "k", f"in 1..{n - 1} for {n} features", k)
 
 
 def check_same_shape(where: str, a: Tensor, b: Tensor, name: str, other: str) -> None:
     """Two tensors that are compared element by element."""
-    require(a.shape == b.shape, where, name, f"of {other}'s shape {tuple(b.shape)}", a)
+    require(isinstance(a, Tensor), where, name, "a torch.Tensor", type(a).__name__)
+    require(a.shape == b.shape, where, name, f"of the shape of {other}, {tuple(b.shape)}", a)
+    require(a.device == b.device, where, name, f"on the device of {other}, {b.device}", a)
 
 
 def check_model_input(where: str, model: nn.Module, x: Tensor) -> None:

@@ -25,11 +25,17 @@ def require(ok: bool, where: str, name: str, what: str, value: Any) -> None:
         raise InputError(f"{where}: {name} must be {what}, got {describe(value)}.")
 
 
+def first_line(error: BaseException) -> str:
+    """What an error says, on one line and without its full stop."""
+    lines = str(error).strip().split("\n")
+    return " ".join(lines[0].split()).rstrip(".") or "no message"
+
+
 def describe(value: Any) -> str:
     """A value as an error message shows it: short, on one line."""
     if isinstance(value, torch.Tensor):
         kind = str(value.dtype).removeprefix("torch.")
-        return f"a {kind} tensor of shape {tuple(value.shape)} on {value.device}"
+        return f"{kind} tensor of shape {tuple(value.shape)} on {value.device}"
     text = value if isinstance(value, str) else repr(value)
     text = " ".join(text.split())
     return text if len(text) <= 200 else f"{text[:197]}..."

@@ -49,11 +49,11 @@ def attacked(attack=None, model=MODEL, explainer=None, x=X, k=2, **rest):
         (lambda: MinimumNorm(keep="last"), "MinimumNorm: keep must be best (the nearest), got"),
         (
             lambda: attacked(RandomSearch(L2(1, bounds=(0, 1)))),
-            "L2: bounds must be bounds that include x, got x[0] with feature",
+            "L2: bounds must be around x, got x[0] with feature",
         ),
         (
             lambda: attacked(RandomSearch(L2(1, frozen=range(6)))),
-            "L2: frozen must be leaving at least one feature free, got all 6.",
+            "L2: frozen must be fewer than all 6 features, got all 6.",
         ),
         (
             lambda: attacked(model=Cracked()),
@@ -75,7 +75,7 @@ def attacked(attack=None, model=MODEL, explainer=None, x=X, k=2, **rest):
         (lambda: attacked(target=9), "Gradient: target must be in 0..2, got 9."),
         (
             lambda: attacked(target=torch.zeros(2).long()),
-            "RandomSearch: target must be of shape (3,), got a int64 tensor of shape (2,) on cpu.",
+            "RandomSearch: target must be of shape (3,), got int64 tensor of shape (2,) on cpu.",
         ),
     ],
 )

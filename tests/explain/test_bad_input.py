@@ -47,31 +47,31 @@ BAD = {
     "integer": (
         torch.ones(4, 6).long(),
         "x must be a floating-point tensor (use x.float()), "
-        "got a int64 tensor of shape (4, 6) on cpu.",
+        "got int64 tensor of shape (4, 6) on cpu.",
     ),
     "vector": (
         GOOD[0],
-        "x must be a batch of shape (B, features, ...), got a float32 tensor of shape (6,) on cpu.",
+        "x must be a batch of shape (B, features, ...), got float32 tensor of shape (6,) on cpu.",
     ),
     "empty": (
         GOOD[:0],
         "x must be a batch of at least one row and one feature, "
-        "got a float32 tensor of shape (0, 6) on cpu.",
+        "got float32 tensor of shape (0, 6) on cpu.",
     ),
     "nan": (HOLED, "x must be finite, got NaN or infinity in 2 of 4 rows, first in row 2."),
     "device": (
         GOOD.to("meta"),
-        "x must be on the model's device cpu, got a float32 tensor of shape (4, 6) on meta.",
+        "x must be on the model's device cpu, got float32 tensor of shape (4, 6) on meta.",
     ),
     "shape": (
         randn(4, 5),
-        "model must be a callable that takes x, float32 (4, 5), got an error: "
-        "mat1 and mat2 shapes cannot be multiplied (4x5 and 6x16)",
+        "model must be a callable that takes x, float32 (4, 5), got RuntimeError: "
+        "mat1 and mat2 shapes cannot be multiplied (4x5 and 6x16).",
     ),
     "dtype": (
         GOOD.double(),
-        "model must be a callable that takes x, float64 (4, 6), got an error: "
-        "mat1 and mat2 must have the same dtype, but got Double and Float",
+        "model must be a callable that takes x, float64 (4, 6), got RuntimeError: "
+        "mat1 and mat2 must have the same dtype, but got Double and Float.",
     ),
 }
 EXPLAINERS = [Gradient(), SmoothGrad(), IntegratedGradients(), Concept(), Captum("Saliency")]
@@ -92,10 +92,10 @@ def test_bad_x(explainer, case):
         (torch.tensor([0, 1, 3, 0]), "target must be in 0..2, got 3."),
         (torch.tensor([0, -1, 2, 0]), "target must be in 0..2, got -1."),
         (7, "target must be in 0..2, got 7."),
-        (torch.zeros(3).long(), "target must be of shape (4,), got a int64 tensor of shape (3,)"),
-        (torch.zeros(4), "target must be a tensor of whole numbers, got a float32 tensor"),
+        (torch.zeros(3).long(), "target must be of shape (4,), got int64 tensor of shape (3,)"),
+        (torch.zeros(4), "target must be a tensor of whole numbers, got float32 tensor"),
         ([0, 1, 2, 0], "target must be a tensor of class indices, got [0, 1, 2, 0]."),
-        (True, "target must be a tensor of whole numbers, got a bool tensor"),
+        (True, "target must be a tensor of whole numbers, got bool tensor"),
     ],
 )
 def test_bad_target(target, message):
@@ -120,7 +120,7 @@ def test_bad_target(target, message):
         ),
         (Broken(), "model must be one with finite logits, got NaN or inf in row 0."),
         (Dictionary(), "model must be one that returns a tensor of logits, got {'logits'"),
-        (Sequence(), "model must be one that returns logits of shape (4, C), got a float32"),
+        (Sequence(), "model must be one that returns logits of shape (4, C), got float32"),
     ],
     ids=lambda v: type(v).__name__ if isinstance(v, nn.Module) else "",
 )
@@ -145,7 +145,10 @@ def test_bad_model(model, message):
         ),
         (lambda: Gradient(chunk=0), "Gradient: chunk must be None or a positive whole number"),
         (lambda: Gradient(part=2), "Gradient: part must be None, 0 or 1, got 2."),
-        (lambda: SmoothGrad(samples=0), "SmoothGrad: samples must be at least 1, got 0."),
+        (
+            lambda: SmoothGrad(samples=0),
+            "SmoothGrad: samples must be a whole number, at least 1, got 0.",
+        ),
         (lambda: SmoothGrad(sigma=-1), "SmoothGrad: sigma must be 0 or more and finite, got -1."),
         (lambda: IntegratedGradients(points=0), "IntegratedGradients: points must be at least 1"),
         (
@@ -158,15 +161,15 @@ def test_bad_model(model, message):
         ),
         (
             lambda: Gradient(part=0)(MODEL, GOOD),
-            "Gradient: x must be pairs (B, 2, ...) when part is given, got a float32 tensor",
+            "Gradient: x must be pairs (B, 2, ...) when part is given, got float32 tensor",
         ),
         (
             lambda: Gradient(reduce="abs_sum")(MODEL, GOOD),
-            "abs_sum: x must be images (B, C, H, W) or pairs (B, 2, C, H, W), got a float32",
+            "abs_sum: x must be images (B, C, H, W) or pairs (B, 2, C, H, W), got float32",
         ),
         (
             lambda: Gradient(reduce="upper")(MODEL, GOOD),
-            "upper: x must be adjacency matrices (B, N, N) or pairs (B, 2, N, N), got a float32",
+            "upper: x must be adjacency matrices (B, N, N) or pairs (B, 2, N, N), got float32",
         ),
         (
             lambda: Concept(layer="nope")(MODEL, GOOD),

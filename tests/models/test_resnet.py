@@ -75,6 +75,6 @@ def test_bad_settings_and_inputs_are_refused_in_one_sentence():
         ResNet18(stem="huge")
     with pytest.raises(InputError, match=r"^ResNet18: width must be a whole number, at least 1"):
         ResNet18(width=0)
-    message = r"^ResNet18: x must be pictures of shape \(B, 3, H, W\), got a float32 tensor"
+    message = r"^ResNet18: x must be pictures of shape \(B, 3, H, W\), got float32 tensor"
     with pytest.raises(InputError, match=message):
         ResNet18(width=1)(torch.zeros(1, 1, 32, 32))

@@ -123,8 +123,8 @@ def test_a_deep_copy_gives_the_same(model, pair):
 @pytest.mark.parametrize(
     ("shape", "message"),
     [
-        ((3, 28, 28), "x must be pairs of shape (B, 2, ...), got a float32 tensor"),
-        ((3, 2), "x must be pairs of shape (B, 2, ...), got a float32 tensor"),
+        ((3, 28, 28), "x must be pairs of shape (B, 2, ...), got float32 tensor"),
+        ((3, 2), "x must be pairs of shape (B, 2, ...), got float32 tensor"),
         ((3, 2, 27, 28), "an image must be of shape (28, 28) or (1, 28, 28), got (27, 28)."),
         ((3, 2, 3, 28, 28), "an image must be of shape (28, 28) or (1, 28, 28), got (3, 28, 28)."),
     ],

@@ -116,11 +116,11 @@ def test_radius_zero_is_the_gap_itself():
     [
         (
             lambda: thickness_bounds(randn(2, 4), 2, 1.0, randn(2, 3).abs()),
-            "thickness_bounds: suprema must be norms of shape (2, 4) or (2, 4, 4), got a float32",
+            "thickness_bounds: suprema must be finite norms of shape (2, 4) or (2, 4, 4)",
         ),
         (
             lambda: thickness_bounds(randn(2, 4), 2, 1.0, -randn(2, 4).abs()),
-            "thickness_bounds: suprema must be norms of shape",
+            "thickness_bounds: suprema must be finite norms of shape",
         ),
         (
             lambda: thickness_bounds(randn(2, 4), 2, -1.0, randn(2, 4).abs()),
@@ -129,10 +129,6 @@ def test_radius_zero_is_the_gap_itself():
         (
             lambda: thickness_bounds(randn(2, 4), 4, 1.0, randn(2, 4).abs()),
             "thickness_bounds: k must be in 1..3 for 4 features, got 4.",
-        ),
-        (
-            lambda: first_order_thickness(lambda at: at.detach(), randn(2, 4), 2, 1.0),
-            "score_jacobian: model must be differentiable in x twice, got a float32 tensor",
         ),
     ],
 )

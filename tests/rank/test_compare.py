@@ -36,12 +36,17 @@ def test_pearson_equals_scipys_and_survives_tiny_scores():
     expected = [pearsonr(u, v).statistic for u, v in zip(a.numpy(), b.numpy(), strict=True)]
     np.testing.assert_allclose(pearson(a, b), expected, atol=1e-6)
     torch.testing.assert_close(pearson(a * 1e-25, b * 1e-25), pearson(a, b))
-    assert pearson(torch.ones(1, 3), randn(1, 3)).isnan().all()
+    for n in (3, 7, 10):
+        constant = torch.full((1, n), 0.1, dtype=torch.float64)
+        assert pearson(constant, randn(1, n).double()).isnan().all()
+        assert pearson(randn(1, n).double(), constant).isnan().all()
 
 
 def test_mse_by_hand():
     found = mse(torch.tensor([[1.0, 2], [0, 0]]), torch.tensor([[1.0, 4], [3, 4]]))
     assert found.tolist() == [2.0, 12.5]
+    tiny = mse(torch.full((1, 2), 1e-25), torch.zeros(1, 2))
+    assert tiny.item() == pytest.approx(1e-50, rel=1e-6)
 
 
 def test_individuality():
@@ -57,7 +62,7 @@ def test_individuality():
     [
         (
             lambda: precision_at_k(randn(2, 3), randn(2, 4), 1),
-            "precision_at_k: scores_adv must be of scores's shape (2, 3), got a float32 tensor",
+            "precision_at_k: scores_adv must be of the shape of scores, (2, 3), got float32 tensor",
         ),
         (lambda: pearson(randn(2, 3), randn(3)), "pearson: scores_adv must be a batch of shape"),
         (lambda: mse(randn(0, 3), randn(0, 3)), "mse: scores must be a batch of at least one row"),

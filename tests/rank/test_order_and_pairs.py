@@ -102,13 +102,13 @@ ORDER = ranking(SCORES)
         (lambda: gap_sum(SCORES, ORDER, 0), "gap_sum: k must be in 1..5 for 6 features, got 0."),
         (
             lambda: gap(SCORES, ORDER[:, :4], 2),
-            "gap: order must be of scores's shape (3, 6), got a int64 tensor of shape (3, 4)",
+            "gap: order must be of the shape of scores, (3, 6), got int64 tensor of shape (3, 4)",
         ),
         (
             lambda: ranking(SCORES[0]),
-            "ranking: scores must be a batch of shape (B, features, ...), got a float32 tensor",
+            "ranking: scores must be a batch of shape (B, features, ...), got float32 tensor",
         ),
-        (lambda: ranking(SCORES[None]), "ranking: scores must be of shape (B, n), got a float32"),
+        (lambda: ranking(SCORES[None]), "ranking: scores must be of shape (B, n), got float32"),
         (lambda: ranking(SCORES / 0), "ranking: scores must be finite, got NaN or infinity in 3"),
         (lambda: ranking(ORDER), "ranking: scores must be a floating-point tensor"),
         (lambda: pairs(6, 2, "some"), "pairs: kind must be one of all, anchor, closest, got some."),
@@ -117,7 +117,10 @@ ORDER = ranking(SCORES)
             lambda: pairs(6, 2, "closest", 3),
             "pairs: count must be in 1..2 for k = 2 of 6 features, got 3.",
         ),
-        (lambda: pair_gap(SCORES, ORDER, ORDER), "pair_gap: places must be of shape (P, 2)"),
+        (
+            lambda: pair_gap(SCORES, ORDER, ORDER),
+            "pair_gap: places must be a tensor of",
+        ),
     ],
 )
 def test_bad_input_gets_one_sentence(call, message):

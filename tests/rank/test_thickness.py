@@ -204,6 +204,43 @@ def test_thickness_trains_the_weights_and_moves_x():
     )
 
 
+def test_a_rows_thickness_does_not_depend_on_its_batch(monkeypatch):
+    model, x = make(lambda: mlp(act="tanh"), dtype=F64), randn(6, 6, dtype=F64)
+    x_adv = x + randn(2, 6, 6, seed=1, dtype=F64)
+    whole = thickness(model, x, 2, samples=4)
+    pairs = pairwise_thickness(model, x, 2, samples=4)
+    given = thickness(model, x, 2, distribution="adversarial", x_adv=x_adv)
+    for i in range(6):
+        row = x[i : i + 1]
+        torch.testing.assert_close(thickness(model, row, 2, samples=4), whole[i : i + 1])
+    monkeypatch.setattr("r2et.rank.paths.CHUNK_NUMBERS", 12)  # two rows at a time
+    torch.testing.assert_close(thickness(model, x, 2, samples=4), whole)
+    torch.testing.assert_close(pairwise_thickness(model, x, 2, samples=4), pairs)
+    torch.testing.assert_close(
+        thickness(model, x, 2, distribution="adversarial", x_adv=x_adv), given
+    )
+
+
+def test_defaults_are_what_the_page_says():
+    model, x = make(lambda: mlp(act="tanh")), randn(3, 6)
+    torch.testing.assert_close(thickness(model, x, 2), thickness(model, x, 2, region=L2(1.0)))
+    assert not torch.equal(thickness(model, x, 2), thickness(model, x, 2, region=L2(0.5)))
+    noisy = {"distribution": "gaussian", "region": L2(0.7)}
+    expected = thickness(model, x, 2, **noisy, sigma=0.7 / 6**0.5)
+    torch.testing.assert_close(thickness(model, x, 2, **noisy), expected)
+
+
+def test_gaussian_points_are_gaussian():
+    """Of a score -d0^2 the mean along x + t d is sigma^2 / 3, which no uniform ball would give."""
+
+    def scores(at):
+        return torch.stack([-(at[:, 0] ** 2), torch.full_like(at[:, 0], -100.0)], 1)
+
+    x = torch.zeros(1, 2, dtype=F64)
+    found = thickness(scores, x, 1, distribution="gaussian", sigma=1.5, samples=4000, points=20)
+    assert found.item() == pytest.approx(100 - 1.5**2 / 3, abs=0.06)
+
+
 def test_other_explanations_and_regions():
     model, x = make(mlp), randn(3, 6).clamp(0, 1)
     region = L2(0.5, bounds=(0, 1), frozen=[0, 1])
@@ -240,16 +277,48 @@ MODEL, X = make(mlp), randn(3, 6)
         ),
         (
             lambda: thickness(MODEL, X, 2, x_adv=X),
-            "thickness: x_adv must be None for a uniform distribution, got a float32 tensor",
+            "thickness: x_adv must be None for a uniform distribution, got float32 tensor",
         ),
         (
             lambda: thickness(MODEL, X, 2, distribution="adversarial", x_adv=X[:2]),
-            "thickness: x_adv must be of x's shape (3, 6), or several of it stacked, got a",
+            "thickness: x_adv must be of x's shape (3, 6), or several of it stacked, got float32",
+        ),
+        (
+            lambda: thickness(MODEL, X, 2, sigma=9.0),
+            "thickness: sigma must be None for a uniform distribution, got 9.0.",
+        ),
+        (
+            lambda: thickness(MODEL, X, 2, distribution="adversarial", x_adv=X, region=L2(1)),
+            "thickness: region must be None when x_adv is given, got L2(",
+        ),
+        (
+            lambda: thickness(MODEL, X, 2, region=0.3),
+            "thickness: region must be a Region such as L2(0.3), got 0.3.",
+        ),
+        (
+            lambda: thickness(MODEL, X, 2, explainer=Gradient),
+            "thickness: explainer must be an Explainer such as Gradient(), got <class",
+        ),
+        (
+            lambda: thickness(MODEL, X, 2, generator=3),
+            "thickness: generator must be a torch.Generator, got 3.",
+        ),
+        (
+            lambda: thickness(MODEL, X, 2, distribution="adversarial", x_adv=X.double()),
+            "thickness: x_adv must be torch.float32 on cpu, as x is, got float64 tensor",
+        ),
+        (
+            lambda: thickness(lambda at: at.repeat(2, 1), X, 2),
+            "thickness: model must be one that gives 3 rows of scores, got float32 tensor",
+        ),
+        (
+            lambda: thickness(lambda at: at[:, :1], X, 1),
+            "thickness: x must be explained by at least 2 scores, got 1 score.",
         ),
         (lambda: thickness(3, X, 2), "thickness: model must be a torch.nn.Module or a function"),
         (
             lambda: thickness(lambda at: at[:1], X, 2),
-            "thickness: model must be one that returns",
+            "thickness: model must be one that gives 3 rows of scores, got float32 tensor",
         ),
         (
             lambda: thickness(lambda at: at, X, 2, explainer=Gradient()),

@@ -15,12 +15,14 @@ if TYPE_CHECKING:
 
 def command(
     rows: int = typer.Option(10, help="Test rows to explain."),
-    seed: int = typer.Option(0, help="Seed of the network's weights and batches."),
+    seed: int = typer.Option(
+        0, min=0, max=2**32 - 1, help="Seed of the network's weights and batches."
+    ),
     as_json: bool = typer.Option(False, "--json", help="Print the result as JSON."),
 ) -> None:
     """Train a small network on census data and see how easily its reasons change."""
     screen = Console(stderr=as_json)
-    screen.print("Training a small network on 34189 rows of census data, and explaining it:")
+    screen.print("Training a small network on census data, and explaining it:")
     with screen.status("a few seconds"):
         import torch
 
@@ -57,11 +59,16 @@ def show(screen: Console, found: Demo) -> None:
     show_change(screen, found.worst)
 
 
+def _plain(value: object) -> str:
+    """65.0 as 65: the columns that move count whole years and hours."""
+    return f"{round(value)}" if isinstance(value, float) else str(value)
+
+
 def show_change(screen: Console, worst: Change) -> None:
     """One row before and after, reason by reason."""
     for name, value in worst.before.items():
         if worst.after[name] != value:
-            screen.print(f"  {name}: {value} -> [bold]{worst.after[name]}[/]")
+            screen.print(f"  {name}: {_plain(value)} -> [bold]{_plain(worst.after[name])}[/]")
     low, high = worst.probability
     screen.print(f"  over 50K: {low:.1%} -> {high:.1%}, the same prediction\n")
     table = Table("", f"row {worst.row}, before", "after")

@@ -151,8 +151,10 @@ class Column:
         """(rows,) index of each row's category."""
         labels = as_labels(where, self.name, values)
         index = {name: i for i, name in enumerate(self.categories)}
-        places = [index.get(name, index.get(self.other or "", -1)) for name in labels.names]
-        missing = index.get(self.missing or "", index.get(self.other or "", -1))
+        # -1 where there is no such category; a label may be the empty text.
+        other = -1 if self.other is None else index[self.other]
+        missing = other if self.missing is None else index[self.missing]
+        places = [index.get(name, other) for name in labels.names]
         gone = labels.codes < 0
         if missing < 0:
             self._refuse(where, gone, "without missing values", "a missing value")

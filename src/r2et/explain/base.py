@@ -9,6 +9,7 @@ from typing import ClassVar, Literal, TypeAlias
 
 import torch
 from torch import Tensor, nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from r2et.checks import check_model_input
 from r2et.errors import require
@@ -26,7 +27,7 @@ CHUNK_NUMBERS = 2**18
 
 @dataclass(frozen=True, kw_only=True)
 class Explainer(ABC):
-    """Scores of a model's features: model, x (B, ...) -> (B, n), largest first in importance.
+    """Scores of a model's features: model, x (B, ...) -> (B, n); larger is more important.
 
     reduce: how an attribution becomes one score per feature (see r2et.explain.reduce).
     normalize: scale each row's absolute scores to sum 1. chunk: rows per forward pass; by default
@@ -41,7 +42,8 @@ class Explainer(ABC):
 
     def __post_init__(self) -> None:
         where, names = type(self).__name__, ", ".join(REDUCTIONS)
-        require(self.reduce in REDUCTIONS, where, "reduce", f"one of {names}", self.reduce)
+        known = isinstance(self.reduce, str) and self.reduce in REDUCTIONS
+        require(known, where, "reduce", f"one of {names}", self.reduce)
         good = self.chunk is None or (isinstance(self.chunk, int) and self.chunk > 0)
         require(good, where, "chunk", "None or a positive whole number", self.chunk)
 
@@ -64,7 +66,9 @@ class Explainer(ABC):
         with undisturbed(model), torch.inference_mode(False), torch.enable_grad():
             x = x.clone() if x.is_inference() else x
             if create_graph:
-                return self._scores(model, x, fixed, create_graph=True)
+                # Of the kinds of attention, only this one has a second derivative on the CPU.
+                with sdpa_kernel(SDPBackend.MATH):
+                    return self._scores(model, x, fixed, create_graph=True)
             x, rows = x.detach(), self._chunk_rows(x)
             parts = []
             for i in range(0, len(x), rows):
@@ -92,6 +96,8 @@ class Explainer(ABC):
             fixed = target_classes(where, target_rows(where, target, x), out)
 
         def scores(points: Tensor) -> Tensor:
+            whole = isinstance(points, Tensor) and len(points) > 0 and len(points) % len(fixed) == 0
+            require(whole, where, "points", f"stacked copies of {len(fixed)} rows", points)
             copies = fixed.repeat(len(points) // len(fixed))
             graph = create_graph or (points.requires_grad and torch.is_grad_enabled())
             return self(model, points, copies, create_graph=graph)
@@ -104,6 +110,11 @@ class Explainer(ABC):
         raw = self.attribute(model, x, target, create_graph=create_graph)
         scores = REDUCTIONS[self.reduce](raw)
         scores = normalized(scores) if self.normalize else scores
+        if not bool(torch.isfinite(scores).all()):
+            rows = (~torch.isfinite(scores)).any(1).nonzero().flatten()
+            what = "one whose explanation is finite at x"
+            found = f"NaN or infinity in row {int(rows[0])}"
+            require(False, type(self).__name__, "model", what, found)
         return scores if create_graph else scores.detach()
 
     def _chunk_rows(self, x: Tensor) -> int:

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, ClassVar, final
 
 import numpy as np
@@ -14,7 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from r2et.errors import require
+from r2et.errors import InputError, first_line, require
 from r2et.explain.base import OF, Explainer, Of
 from r2et.explain.concept import find_layer
 from r2et.models.output import class_logit, log_odds, logits, target_classes
@@ -30,7 +31,8 @@ class Captum(Explainer):
     model.named_modules(). seed: for those that draw random numbers.
 
     Values only: captum's Saliency detaches its result and its IntegratedGradients drops the
-    second-order term without a word, so asking for a graph is refused.
+    second-order term without a word, so asking for a graph is refused. DeepLift and LRP see only
+    modules: with three classes or more give of="logit", or the log-odds are not theirs.
     """
 
     method: str | Callable[..., Any]
@@ -47,7 +49,9 @@ class Captum(Explainer):
         good = isinstance(self.method, str) or callable(self.method)
         what = 'a name in captum.attr such as "Saliency", or its class (not an instance)'
         require(good, "Captum", "method", what, type(self.method).__name__)
-        object.__setattr__(self, "settings", dict(self.settings))
+        mapping = isinstance(self.settings, Mapping)
+        require(mapping, "Captum", "settings", "keyword arguments by name", self.settings)
+        object.__setattr__(self, "settings", MappingProxyType(dict(self.settings)))
 
     def attribute(
         self, model: nn.Module, x: Tensor, target: Tensor | None, *, create_graph: bool
@@ -65,16 +69,22 @@ class Captum(Explainer):
         make = self._method()
         explained = _Explained(model, self.of)
         layer = () if self.layer is None else (find_layer("Captum", model, self.layer),)
-        with _seeded(self.seed), warnings.catch_warnings():
+        with _seeded(self.seed), _clean(model), warnings.catch_warnings():
             # DeepLift announces hooks that are gone when it returns; Lime, that it loops over rows.
             warnings.filterwarnings("ignore", message="Setting forward, backward hooks")
             warnings.filterwarnings("ignore", message="You are providing multiple inputs for Lime")
-            attribution = make(explained, *layer)
-            raw = attribution.attribute(
-                x.detach().clone().requires_grad_(),
-                additional_forward_args=(index,),
-                **self.settings,
-            )
+            try:
+                attribution = make(explained, *layer)
+                raw = attribution.attribute(
+                    x.detach().clone().requires_grad_(),
+                    additional_forward_args=(index,),
+                    **self.settings,
+                )
+            except (TypeError, AssertionError) as error:
+                what = "settings (and a layer, if it is a layer method) that captum accepts"
+                raise InputError(
+                    f"Captum: method must be given {what}, got {first_line(error)}."
+                ) from error
         raw = raw[0] if isinstance(raw, tuple) else raw
         good = isinstance(raw, Tensor) and len(raw) == len(x)
         require(good, "Captum", "method", f"one that attributes to {len(x)} rows", raw)
@@ -108,6 +118,18 @@ class _Explained(nn.Module):
         if self.of == "probability":
             return odds.sigmoid()
         return F.softplus(-odds) if self.of == "loss" else odds
+
+
+@contextmanager
+def _clean(model: nn.Module) -> Iterator[None]:
+    """Take off the model what captum's methods leave on it (DeepLift when interrupted, LRP)."""
+    before = [(module, set(vars(module))) for module in model.modules()]
+    try:
+        yield
+    finally:
+        for module, names in before:
+            for name in set(vars(module)) - names:
+                delattr(module, name)
 
 
 @contextmanager

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, final
 
 import torch
 from torch import Tensor, nn
+from torch.utils.hooks import RemovableHandle
 
 from r2et.errors import InputError, require
 from r2et.explain.base import Explainer
@@ -20,7 +22,7 @@ class Concept(Explainer):
     """I_i = activation of neuron i of a layer, a map's mean over its positions (Sec. 6, ROCT).
 
     layer: a name as in model.named_modules(), whose output is taken; by default the input of the
-    last Linear layer (512 concepts in a ResNet18). The target plays no part.
+    Linear layer that runs last (512 concepts in a ResNet18). The target plays no part.
     """
 
     layer: str | None = None
@@ -39,35 +41,50 @@ class Concept(Explainer):
         *,
         create_graph: bool,
     ) -> Tensor:
-        seen: list[Any] = []
+        seen: list[tuple[nn.Module, Any]] = []
+        watched: list[nn.Module]
         if self.layer is None:
-            handle = _last_linear(model).register_forward_pre_hook(
-                lambda _, inputs: seen.append(inputs[0])
-            )
+            watched = [m for m in model.modules() if isinstance(m, nn.Linear)]
+            if not watched:
+                raise InputError(
+                    "Concept: layer must be given for a model without a Linear layer, got None."
+                )
         else:
-            handle = find_layer("Concept", model, self.layer).register_forward_hook(
-                lambda _, __, output: seen.append(output)
-            )
+            watched = [find_layer("Concept", model, self.layer)]
+        handles: list[RemovableHandle] = []
         try:
+            for module in watched:
+                # Clones: an activation in place may follow.
+                if self.layer is None:
+                    note = _note_input(seen)
+                    handles.append(module.register_forward_pre_hook(note))
+                else:
+                    handles.append(module.register_forward_hook(_note_output(seen)))
             with torch.set_grad_enabled(create_graph):
                 logits(model, x, "Concept")
         finally:
-            handle.remove()
-        require(len(seen) == 1, "Concept", "layer", "one that runs once", f"{len(seen)} runs")
-        taken = seen[0]
+            for handle in handles:
+                handle.remove()
+        once = len(seen) > 0 if self.layer is None else len(seen) == 1
+        require(once, "Concept", "layer", "one that runs once", f"{len(seen)} runs")
+        module, taken = seen[-1]  # of all Linear layers, the one that ran last
         good = isinstance(taken, Tensor) and taken.ndim >= 2 and len(taken) == len(x)
         require(good, "Concept", "layer", f"one whose activation is ({len(x)}, C, ...)", taken)
         activation: Tensor = taken
+        if isinstance(module, nn.Linear | nn.LayerNorm):  # their features come last
+            activation = activation.movedim(-1, 1)
         return activation.flatten(2).mean(2) if activation.ndim > 2 else activation
 
 
-def _last_linear(model: nn.Module) -> nn.Module:
-    linear = [module for module in model.modules() if isinstance(module, nn.Linear)]
-    if not linear:
-        raise InputError(
-            "Concept: layer must be given for a model without a Linear layer, got None."
-        )
-    return linear[-1]
+def _note_input(seen: list[tuple[nn.Module, Any]]) -> Callable[[nn.Module, Any], None]:
+    return lambda module, inputs: seen.append((module, inputs[0].clone()))
+
+
+def _note_output(seen: list[tuple[nn.Module, Any]]) -> Callable[[nn.Module, Any, Any], None]:
+    def note(module: nn.Module, _: Any, output: Any) -> None:
+        seen.append((module, output.clone() if isinstance(output, Tensor) else output))
+
+    return note
 
 
 def find_layer(where: str, model: nn.Module, name: str) -> nn.Module:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal, TypeAlias, final
 
 import numpy as np
@@ -37,16 +38,20 @@ class IntegratedGradients(PathExplainer):
         least = 2 if self.rule == "trapezoid" else 1
         good = isinstance(self.points, int) and self.points >= least
         require(good, where, "points", f"at least {least}", self.points)
-        start = torch.as_tensor(self.baseline, dtype=torch.float64)
-        require(bool(start.isfinite().all()), where, "baseline", "finite", self.baseline)
+        try:
+            start = torch.as_tensor(self.baseline, dtype=torch.float64)
+        except (TypeError, ValueError, RuntimeError):
+            start = torch.tensor(torch.nan)
+        good = bool(start.isfinite().all()) and start.numel() > 0
+        require(good, where, "baseline", "a finite number, or one per feature", self.baseline)
         plain = tuple(start.flatten().tolist()) if start.ndim else start.item()
         object.__setattr__(self, "baseline", plain)
 
     def weights(self) -> Tensor:
-        return self._rule()[1]
+        return quadrature(self.rule, self.points)[1]
 
     def path(self, x: Tensor, start: int, stop: int) -> Tensor:
-        way = self._rule()[0][start:stop].to(x)
+        way = quadrature(self.rule, self.points)[0][start:stop].to(x)
         return self._start(x) + way.view(-1, *[1] * x.ndim) * self.multiplier(x)
 
     def multiplier(self, x: Tensor) -> Tensor:
@@ -61,16 +66,17 @@ class IntegratedGradients(PathExplainer):
         require(good, "IntegratedGradients", "baseline", f"a number or {n} of them", len(start))
         return start.view(x.shape[1:])
 
-    def _rule(self) -> tuple[Tensor, Tensor]:
-        """Places in [0, 1] and weights that sum to 1, float64."""
-        count = self.points
-        if self.rule == "gauss_legendre":
-            roots, shares = np.polynomial.legendre.leggauss(count)
-            return torch.from_numpy((roots + 1) / 2), torch.from_numpy(shares / 2)
-        if self.rule == "trapezoid":
-            ends = torch.full((count,), 1 / (count - 1), dtype=torch.float64)
-            ends[[0, -1]] /= 2
-            return torch.linspace(0, 1, count, dtype=torch.float64), ends
-        offset = {"left": 0.0, "midpoint": 0.5, "right": 1.0}[self.rule]
-        places = (torch.arange(count, dtype=torch.float64) + offset) / count
-        return places, torch.full((count,), 1 / count, dtype=torch.float64)
+
+@lru_cache(maxsize=32)
+def quadrature(rule: Rule, count: int) -> tuple[Tensor, Tensor]:
+    """`count` places in [0, 1] and their weights, which sum to 1, float64."""
+    if rule == "gauss_legendre":
+        roots, shares = np.polynomial.legendre.leggauss(count)
+        return torch.from_numpy((roots + 1) / 2), torch.from_numpy(shares / 2)
+    if rule == "trapezoid":
+        ends = torch.full((count,), 1 / (count - 1), dtype=torch.float64)
+        ends[[0, -1]] /= 2
+        return torch.linspace(0, 1, count, dtype=torch.float64), ends
+    offset = {"left": 0.0, "midpoint": 0.5, "right": 1.0}[rule]
+    places = (torch.arange(count, dtype=torch.float64) + offset) / count
+    return places, torch.full((count,), 1 / count, dtype=torch.float64)

@@ -15,15 +15,16 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from r2et.errors import InputError, require
+from r2et.errors import InputError, first_line, require
 from r2et.explain.base import OF, Explainer, Of, predicted
-from r2et.models.output import class_logit, log_odds, logits, target_classes
+from r2et.models.output import OUT_OF_MEMORY, class_logit, log_odds, logits, target_classes
 
 
 @dataclass(frozen=True, kw_only=True)
 class PathExplainer(Explainer):
     """of: what is explained. "log_odds", log(p / (1 - p)) of the class, is the default: its
-    gradient is the probability's divided by p (1 - p) and never vanishes. part: of a pair
+    gradient is the probability's divided by p (1 - p) and does not vanish as the model grows
+    sure. part: of a pair
     (B, 2, ...), explain only input 0 or 1; by default both.
     """
 
@@ -37,7 +38,8 @@ class PathExplainer(Explainer):
         super().__post_init__()
         where = type(self).__name__
         require(self.of in OF, where, "of", f"one of {', '.join(OF)}", self.of)
-        require(self.part in (None, 0, 1), where, "part", "None, 0 or 1", self.part)
+        good = self.part is None or (type(self.part) is int and self.part in (0, 1))
+        require(good, where, "part", "None, 0 or 1", self.part)
 
     @abstractmethod
     def weights(self) -> Tensor:
@@ -57,7 +59,7 @@ class PathExplainer(Explainer):
         where = type(self).__name__
         if target is None and not self.local:
             target = predicted(where, model, x)
-        weights = self.weights().to(x)
+        weights = self.weights().to(x.device)
         mean = _Mean(self.of)
         step = max(1, self._chunk_rows(x) // len(x))
         for start in range(0, len(weights), step):
@@ -97,16 +99,21 @@ def _gradients(
         (gradient,) = torch.autograd.grad(
             value.sum(), flat, create_graph=create_graph, allow_unused=True
         )
-    except RuntimeError as error:
-        if create_graph and "derivative" in str(error):
-            raise InputError(
-                f"{where}: model must be twice differentiable, got an error: {error}"
-            ) from error
+    except OUT_OF_MEMORY:
         raise
+    except (RuntimeError, NotImplementedError) as error:
+        found = f"{type(error).__name__}: {first_line(error)}"
+        raise InputError(f"{where}: model must be {differentiable}, got {found}.") from error
     if gradient is None:
         require(False, where, "model", differentiable, "an output that does not depend on x")
+    if not bool(gradient.detach().any()) and bool((out.detach() != out.detach()[:1]).any()):
+        found = "a gradient of exactly 0 in every row, while outputs differ"
+        require(False, where, "model", differentiable, found)
     shape = points.shape
-    return value.view(shape[:2]), gradient.view(shape)
+    # Half precision has no room for p (1 - p): from here on in float32 at least.
+    return value.view(shape[:2]).to(torch.promote_types(value.dtype, torch.float32)), gradient.view(
+        shape
+    )
 
 
 class _Mean:
@@ -125,7 +132,7 @@ class _Mean:
 
     def add(self, weights: Tensor, value: Tensor, gradient: Tensor) -> None:
         """weights (m,), value (m, B), gradient (m, B, ...)."""
-        share = weights[:, None].expand_as(value)
+        share = weights.to(value.dtype)[:, None].expand_as(value)
         log = _log_derivative(self.of, value)
         if log is not None:
             largest = log.detach().amax(0)

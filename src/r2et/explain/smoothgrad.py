@@ -29,15 +29,21 @@ class SmoothGrad(PathExplainer):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require(self.samples > 0, "SmoothGrad", "samples", "at least 1", self.samples)
-        good = 0 <= self.sigma < math.inf
+        good = type(self.samples) is int and self.samples > 0
+        require(good, "SmoothGrad", "samples", "a whole number, at least 1", self.samples)
+        good = type(self.seed) is int and abs(self.seed) < 2**40
+        require(good, "SmoothGrad", "seed", "a whole number below 2^40", self.seed)
+        good = isinstance(self.sigma, int | float) and 0 <= self.sigma < math.inf
         require(good, "SmoothGrad", "sigma", "0 or more and finite", self.sigma)
 
     def weights(self) -> Tensor:
         return torch.full((self.samples,), 1 / self.samples, dtype=torch.float64)
 
     def path(self, x: Tensor, start: int, stop: int) -> Tensor:
-        # Drawn whole and on the CPU: no chunk size, device or precision changes the noise.
-        generator = torch.Generator().manual_seed(self.seed)
-        noise = torch.randn(self.samples, *x.shape[1:], generator=generator, dtype=torch.float64)
-        return x[None] + (self.sigma * noise[start:stop, None]).to(x)
+        # One generator a vector, on the CPU: no chunk size, device or precision changes the noise.
+        noise = torch.stack([self._noise(i, x.shape[1:]) for i in range(start, stop)])
+        return x[None] + (self.sigma * noise[:, None]).to(x)
+
+    def _noise(self, index: int, shape: torch.Size) -> Tensor:
+        generator = torch.Generator().manual_seed(self.seed * 1_000_003 + index)
+        return torch.randn(shape, generator=generator, dtype=torch.float64)

@@ -9,16 +9,20 @@ import torch
 from torch import Tensor, nn
 
 from r2et.checks import check_model_input
-from r2et.errors import InputError, require
+from r2et.errors import InputError, R2ETError, first_line, require
+
+OUT_OF_MEMORY: type[BaseException] = getattr(
+    torch, "OutOfMemoryError", torch.cuda.OutOfMemoryError
+)  # torch 2.4 knows only the second
 
 
 @contextmanager
 def undisturbed(model: nn.Module) -> Iterator[None]:
     """Run a model as it is deployed (eval mode), and give every submodule its own mode back."""
     training = [module for module in model.modules() if module.training]
-    for module in training:
-        module.training = False
     try:
+        for module in training:
+            module.training = False
         yield
     finally:
         for module in training:
@@ -28,13 +32,17 @@ def undisturbed(model: nn.Module) -> Iterator[None]:
 def logits(model: nn.Module, x: Tensor, where: str = "logits") -> Tensor:
     """The model's output as (B, C) logits; C = 1 stands for the log-odds of class 1 of two."""
     try:
-        out: Tensor = model(x)
-    except torch.OutOfMemoryError:
+        # A copy: a model may begin with an operation in place.
+        out: Tensor = model(x.clone())
+    except OUT_OF_MEMORY:
         raise
-    except (RuntimeError, ValueError, TypeError, IndexError) as error:
-        reason = str(error).strip().split("\n")[0]
+    except Exception as error:
+        if isinstance(error, R2ETError):
+            raise
         accept = f"a callable that takes x, {str(x.dtype).removeprefix('torch.')} {tuple(x.shape)}"
-        raise InputError(f"{where}: model must be {accept}, got an error: {reason}") from error
+        raise InputError(
+            f"{where}: model must be {accept}, got {type(error).__name__}: {first_line(error)}."
+        ) from error
     require(isinstance(out, Tensor), where, "model", "one that returns a tensor of logits", out)
     out = out[:, None] if out.ndim == 1 else out
     good = out.ndim == 2 and len(out) == len(x) and out.shape[1] > 0 and out.is_floating_point()
@@ -60,9 +68,10 @@ def target_rows(where: str, target: Tensor | int | None, x: Tensor) -> Tensor | 
     if target is None:
         return None
     if isinstance(target, int):
+        require(abs(target) < 2**62, where, "target", "a class index", target)
         target = torch.full((len(x),), target, device=x.device)
     require(isinstance(target, Tensor), where, "target", "a tensor of class indices", target)
-    whole = not target.is_floating_point() and target.dtype != torch.bool
+    whole = target.dtype in (torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8)
     require(whole, where, "target", "a tensor of whole numbers", target)
     require(target.shape == (len(x),), where, "target", f"of shape ({len(x)},)", target)
     require(target.device == x.device, where, "target", f"on {x.device}", target)

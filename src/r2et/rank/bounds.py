@@ -41,8 +41,10 @@ def thickness_bounds(scores: Tensor, k: int, radius: float, suprema: Tensor) -> 
     _check_radius(where, radius)
     b, n = scores.shape
     check_k(where, k, n)
-    good = suprema.shape in ((b, n), (b, n, n)) and bool((suprema >= 0).all())
-    require(good, where, "suprema", f"norms of shape ({b}, {n}) or ({b}, {n}, {n})", suprema)
+    good = isinstance(suprema, Tensor) and suprema.shape in ((b, n), (b, n, n))
+    good = good and bool(((suprema >= 0) & suprema.isfinite()).all())
+    what = f"finite norms of shape ({b}, {n}) or ({b}, {n}, {n})"
+    require(good, where, "suprema", what, suprema)
     order = ranking(scores)
     if suprema.ndim == 2:
         each = suprema.gather(1, order)
@@ -70,18 +72,23 @@ def first_order_thickness(
     where = "first_order_thickness"
     scores_fn = scores_function(where, model, x, explainer)
     _check_radius(where, radius)
+    scores = scores_fn(x).detach()
+    check_k(where, k, scores.shape[1])
     rows = score_jacobian(scores_fn, x)
     # Not by way of inner products, whose difference loses half the digits.
     apart = torch.cdist(rows, rows, compute_mode="donot_use_mm_for_euclid_dist")
-    return thickness_bounds(scores_fn(x).detach(), k, radius, apart)
+    return thickness_bounds(scores, k, radius, apart)
 
 
 def score_jacobian(scores: ScoresFn, x: Tensor) -> Tensor:
-    """H, the derivative of each score by each input number: (B, n, inputs), n backward passes."""
+    """H, the derivative of each score by each input number: (B, n, inputs), n backward passes.
+
+    Zero where scores do not depend on x, as inside a linear region of a ReLU network.
+    """
     point = x.detach().requires_grad_()
     with torch.enable_grad():
         found = scores(point)
-    require(found.requires_grad, "score_jacobian", "model", "differentiable in x twice", found)
+        found = found + 0 * point.sum()  # constant scores have a derivative, too
     rows = []
     for i in range(found.shape[1]):
         (row,) = torch.autograd.grad(
@@ -92,4 +99,5 @@ def score_jacobian(scores: ScoresFn, x: Tensor) -> Tensor:
 
 
 def _check_radius(where: str, radius: float) -> None:
-    require(0 <= radius < math.inf, where, "radius", "0 or more and finite", radius)
+    good = isinstance(radius, int | float) and 0 <= radius < math.inf
+    require(good, where, "radius", "0 or more and finite", radius)

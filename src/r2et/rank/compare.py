@@ -6,13 +6,14 @@ import torch
 from torch import Tensor
 
 from r2et.checks import check_k, check_same_shape, check_scores
-from r2et.rank.order import top_k_mask
+from r2et.rank.order import mask_of
 
 
 def precision_at_k(scores: Tensor, scores_adv: Tensor, k: int) -> Tensor:
     """P@k: the share of the clean top k that is still there (B.1.4). Two (B, n) -> (B,) in 0..1."""
     _check("precision_at_k", scores, scores_adv)
-    both = top_k_mask(scores, k) & top_k_mask(scores_adv, k)
+    check_k("precision_at_k", k, scores.shape[1])
+    both = mask_of(scores, k) & mask_of(scores_adv, k)
     return both.sum(1).to(scores.dtype) / k
 
 
@@ -23,13 +24,15 @@ def pearson(scores: Tensor, scores_adv: Tensor) -> Tensor:
     a, b = scores.double(), scores_adv.double()
     a, b = a - a.mean(1, keepdim=True), b - b.mean(1, keepdim=True)
     cosine: Tensor = (a * b).sum(1) / (a.norm(dim=1) * b.norm(dim=1))
-    return cosine.clamp(-1, 1).to(scores.dtype)
+    # Asked of the scores: the mean of equal numbers may differ from them by rounding.
+    constant = (scores.amax(1) == scores.amin(1)) | (scores_adv.amax(1) == scores_adv.amin(1))
+    return torch.where(constant, torch.nan, cosine.clamp(-1, 1)).to(scores.dtype)
 
 
 def mse(scores: Tensor, scores_adv: Tensor) -> Tensor:
-    """Mean squared difference of two explanations: (B,)."""
+    """Mean squared difference of two explanations: (B,) float64, where tiny squares survive."""
     _check("mse", scores, scores_adv)
-    return (scores - scores_adv).square().mean(1)
+    return (scores.double() - scores_adv.double()).square().mean(1)
 
 
 def distinct_top_k(scores: Tensor, k: int) -> int:
@@ -48,7 +51,7 @@ def largest_top_k_share(scores: Tensor, k: int) -> float:
 def _set_sizes(where: str, scores: Tensor, k: int) -> Tensor:
     check_scores(where, scores)
     check_k(where, k, scores.shape[1])
-    counts: Tensor = torch.unique(top_k_mask(scores, k), dim=0, return_counts=True)[1]
+    counts: Tensor = torch.unique(mask_of(scores, k), dim=0, return_counts=True)[1]
     return counts
 
 

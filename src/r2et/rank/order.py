@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
 
 from r2et.checks import check_k, check_scores
@@ -10,18 +11,28 @@ from r2et.checks import check_k, check_scores
 def ranking(scores: Tensor) -> Tensor:
     """Features from the highest score to the lowest: (B, n) -> (B, n) indices."""
     check_scores("ranking", scores)
-    return scores.detach().sort(dim=1, descending=True, stable=True).indices
+    return _sorted(scores)
 
 
 def top_k(scores: Tensor, k: int) -> Tensor:
     """The k features a person looks at, best first: (B, n) -> (B, k) indices."""
     check_scores("top_k", scores)
     check_k("top_k", k, scores.shape[1])
-    return ranking(scores)[:, :k]
+    return _sorted(scores)[:, :k]
 
 
 def top_k_mask(scores: Tensor, k: int) -> Tensor:
     """(B, n) bool, true for the k highest."""
-    chosen = top_k(scores, k)
-    mask = scores.new_zeros(scores.shape).bool()
-    return mask.scatter(1, chosen, True)
+    check_scores("top_k_mask", scores)
+    check_k("top_k_mask", k, scores.shape[1])
+    return mask_of(scores, k)
+
+
+def mask_of(scores: Tensor, k: int) -> Tensor:
+    """top_k_mask of scores that were checked before."""
+    mask = torch.zeros_like(scores, dtype=torch.bool)
+    return mask.scatter(1, _sorted(scores)[:, :k], True)
+
+
+def _sorted(scores: Tensor) -> Tensor:
+    return scores.detach().sort(dim=1, descending=True, stable=True).indices

@@ -60,8 +60,11 @@ def gap(scores: Tensor, order: Tensor, k: int) -> Tensor:
 def pair_gap(scores: Tensor, order: Tensor, places: Tensor) -> Tensor:
     """Gaps of chosen pairs: scores (B, n), order (B, n), places (P, 2) -> (B, P)."""
     ranked = in_order("pair_gap", scores, order)
-    good = places.ndim == 2 and places.shape[1] == 2
-    require(good, "pair_gap", "places", "of shape (P, 2)", places)
+    good = isinstance(places, Tensor) and places.ndim == 2 and places.shape[1] == 2
+    require(good, "pair_gap", "places", "a tensor of shape (P, 2)", places)
+    n = scores.shape[1]
+    inside = len(places) > 0 and bool((places >= 0).all()) and bool((places < n).all())
+    require(inside, "pair_gap", "places", f"in 0..{n - 1}", places.tolist())
     return ranked[:, places[:, 0]] - ranked[:, places[:, 1]]
 
 
@@ -80,4 +83,7 @@ def in_order(where: str, scores: Tensor, order: Tensor) -> Tensor:
     """Scores (B, n) in the order of a ranking (B, n)."""
     check_scores(where, scores)
     check_same_shape(where, order, scores, "order", "scores")
+    n = scores.shape[1]
+    good = order.dtype == torch.int64 and int(order.min()) >= 0 and int(order.max()) < n
+    require(good, where, "order", f"feature indices (see ranking) in 0..{n - 1}", order)
     return scores.gather(1, order)

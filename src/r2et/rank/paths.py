@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass, replace
 from itertools import islice
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import torch
 from torch import Tensor, nn
@@ -32,9 +32,10 @@ class Paths:
     x_adv: Tensor | None
     samples: int
     points: int
-    generator: torch.Generator | None
+    generator: InitVar[torch.Generator | None]
+    seed: int = 0
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, generator: torch.Generator | None) -> None:
         where, names = self.where, ", ".join(DISTRIBUTIONS)
         good = self.distribution in DISTRIBUTIONS
         require(good, where, "distribution", f"one of {names}", self.distribution)
@@ -45,9 +46,32 @@ class Paths:
         given = self.x_adv is not None
         if self.distribution == "adversarial":
             require(given, where, "x_adv", "given for an adversarial distribution", self.x_adv)
-        else:
-            name = f"None for a {self.distribution} distribution"
-            require(not given, where, "x_adv", name, self.x_adv)
+        for name, belongs in (("x_adv", "adversarial"), ("sigma", "gaussian")):
+            value = getattr(self, name)
+            fits = value is None or self.distribution == belongs
+            require(fits, where, name, f"None for a {self.distribution} distribution", value)
+        fits = self.region is None or not given
+        require(fits, where, "region", "None when x_adv is given", self.region)
+        good = self.region is None or isinstance(self.region, Region)
+        require(good, where, "region", "a Region such as L2(0.3)", self.region)
+        good = generator is None or isinstance(generator, torch.Generator)
+        require(good, where, "generator", "a torch.Generator", generator)
+        if generator is not None:
+            drawn = torch.randint(2**62, (), generator=generator)
+            object.__setattr__(self, "seed", int(drawn))
+
+    def blocks(self, model: nn.Module | ScoresFn, x: Tensor) -> Iterator[tuple[Tensor, Paths]]:
+        """Rows of x, and the ways from them, as many at a time as memory allows.
+
+        All rows share their draws, so it does not matter where the cuts are. A function of
+        stacked copies is another matter: it may know its batch, and gets it whole.
+        """
+        check_input(self.where, x)
+        rows = max(1, CHUNK_NUMBERS // x[0].numel()) if isinstance(model, nn.Module) else len(x)
+        ends = self._given(x)
+        for i in range(0, len(x), rows):
+            some = None if ends is None else ends[:, i : i + rows]
+            yield x[i : i + rows], replace(self, x_adv=some, generator=None)
 
     def ranked_scores(self, scores: ScoresFn, x: Tensor, order: Tensor) -> Iterator[Tensor]:
         """Scores along the ways, features in the clean order: (S, points, B, n) at a time."""
@@ -68,36 +92,47 @@ class Paths:
 
     def _ends(self, x: Tensor) -> Iterator[Tensor]:
         """The points x' ~ D, each (B, ...)."""
-        if self.x_adv is not None:
-            yield from self._given(self.x_adv, x)
+        given = self._given(x)
+        if given is not None:
+            yield from given
             return
         region = L2(1.0) if self.region is None else self.region
-        generator = self.generator or torch.Generator().manual_seed(0)
+        generator = torch.Generator().manual_seed(self.seed)
         sigma = region.radius / math.sqrt(x[0].numel()) if self.sigma is None else self.sigma
+        # Mirrored pairs: what is odd in x' - x cancels, and the mean needs fewer samples. The same
+        # moves for all rows: a row's thickness does not depend on its batch.
+        settings: dict[str, Any] = {"generator": generator, "antithetic": True, "shared": True}
         left = self.samples
         while left > 0:
-            # Mirrored pairs: what is odd in x' - x cancels, and the mean needs fewer samples.
             if self.distribution == "uniform":
-                pair = region.sample(x.detach(), 2, generator=generator, antithetic=True)
+                pair = region.sample(x.detach(), 2, **settings)
             else:
-                pair = region.gaussian(x.detach(), sigma, 2, generator=generator, antithetic=True)
+                pair = region.gaussian(x.detach(), sigma, 2, **settings)
             for drawn in pair[:left]:
                 yield x + (drawn - x.detach())  # moves with x, should somebody differentiate by it
             left -= 2
 
-    def _given(self, x_adv: Tensor, x: Tensor) -> Iterator[Tensor]:
-        stacked = x_adv if x_adv.ndim == x.ndim + 1 else x_adv[None]
+    def _given(self, x: Tensor) -> Tensor | None:
+        """x_adv as (S, B, ...)."""
+        if self.x_adv is None:
+            return None
+        good = isinstance(self.x_adv, Tensor)
+        require(good, self.where, "x_adv", "a torch.Tensor", type(self.x_adv).__name__)
+        stacked = self.x_adv if self.x_adv.ndim == x.ndim + 1 else self.x_adv[None]
         good = stacked.ndim == x.ndim + 1 and stacked.shape[1:] == x.shape and len(stacked) > 0
         what = f"of x's shape {tuple(x.shape)}, or several of it stacked"
-        require(good, self.where, "x_adv", what, x_adv)
-        yield from stacked
+        require(good, self.where, "x_adv", what, self.x_adv)
+        good = stacked.dtype == x.dtype and stacked.device == x.device
+        require(good, self.where, "x_adv", f"{x.dtype} on {x.device}, as x is", self.x_adv)
+        return stacked
 
 
 def scores_function(
     where: str, model: nn.Module | ScoresFn, x: Tensor, explainer: Explainer | None
 ) -> ScoresFn:
     """Scores as a function of stacked copies of the batch."""
-    check_input(where, x)
+    good = explainer is None or isinstance(explainer, Explainer)
+    require(good, where, "explainer", "an Explainer such as Gradient()", explainer)
     if isinstance(model, nn.Module):
         return (Gradient() if explainer is None else explainer).at(model, x)
     require(callable(model), where, "model", "a torch.nn.Module or a function of x", model)

@@ -7,7 +7,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from r2et.checks import check_k
+from r2et.checks import check_k, check_scores
 from r2et.errors import require
 from r2et.explain import Explainer
 from r2et.explain.base import ScoresFn
@@ -50,19 +50,20 @@ def thickness(
     """
     require(kind in KINDS, "thickness", "kind", f"one of {', '.join(KINDS)}", kind)
     require(over in ("mean", "min"), "thickness", "over", "mean or min", over)
-    paths = Paths("thickness", distribution, region, sigma, x_adv, samples, points, generator)
-    scores = scores_function("thickness", model, x, explainer)
-    order = ranking(scores(x))
-    n = order.shape[1]
-    check_k("thickness", k, n)
-    weights = None if kind == "probability" else rank_weights(n, k, kind)
-    found = []
-    for ranked in paths.ranked_scores(scores, x, order):  # (S, points, B, n)
-        flat = ranked.flatten(0, 2)
-        at = ordered_share(flat, k) if weights is None else flat @ weights.to(flat)
-        found.append(at.view(ranked.shape[:3]).mean(1))
-    each = torch.cat(found)  # (samples, B)
-    return each.mean(0) if over == "mean" else each.amin(0)
+    where, blocks = "thickness", []
+    paths = Paths(where, distribution, region, sigma, x_adv, samples, points, generator)
+    for part, ways in paths.blocks(model, x):
+        scores = scores_function(where, model, part, explainer)
+        order = clean_ranking(where, scores, part, k)
+        weights = None if kind == "probability" else rank_weights(order.shape[1], k, kind)
+        found = []
+        for ranked in ways.ranked_scores(scores, part, order):  # (S, points, B, n)
+            flat = ranked.flatten(0, 2)
+            at = ordered_share(flat, k) if weights is None else flat @ weights.to(flat)
+            found.append(at.view(ranked.shape[:3]).mean(1))
+        each = torch.cat(found)  # (samples, B)
+        blocks.append(each.mean(0) if over == "mean" else each.amin(0))
+    return torch.cat(blocks)
 
 
 def pairwise_thickness(
@@ -86,15 +87,26 @@ def pairwise_thickness(
     """
     where = "pairwise_thickness"
     require(kind in ("gap", "probability"), where, "kind", "gap or probability", kind)
+    blocks = []
     paths = Paths(where, distribution, region, sigma, x_adv, samples, points, generator)
-    scores = scores_function(where, model, x, explainer)
-    order = ranking(scores(x))
-    n = order.shape[1]
-    check_k(where, k, n)
-    total, count = x.new_zeros(len(x), k, n - k), 0
-    for ranked in paths.ranked_scores(scores, x, order):
-        for at in ranked.flatten(0, 1):  # one point at a time: pairs are many
-            h = at[:, :k, None] - at[:, None, k:]
-            total = total + (h if kind == "gap" else (h >= 0).to(h.dtype))
-            count += 1
-    return total / count
+    for part, ways in paths.blocks(model, x):
+        scores = scores_function(where, model, part, explainer)
+        order = clean_ranking(where, scores, part, k)
+        total, count = part.new_zeros(len(part), k, order.shape[1] - k), 0
+        for ranked in ways.ranked_scores(scores, part, order):
+            for at in ranked.flatten(0, 1):  # one point at a time: pairs are many
+                h = at[:, :k, None] - at[:, None, k:]
+                total = total + (h if kind == "gap" else (h >= 0).to(h.dtype))
+                count += 1
+        blocks.append(total / count)
+    return torch.cat(blocks)
+
+
+def clean_ranking(where: str, scores: ScoresFn, x: Tensor, k: int) -> Tensor:
+    """(B, n) ranking at x itself."""
+    found = scores(x)
+    check_scores(where, found)
+    good = len(found) == len(x)
+    require(good, where, "model", f"one that gives {len(x)} rows of scores", found)
+    check_k(where, k, found.shape[1])
+    return ranking(found)

@@ -20,10 +20,16 @@ def rank_weights(n: int, k: int, kind: Kind = "gap") -> Tensor:
     In the mean over all pairs a salient score has weight 1 / k, another one -1 / (n - k).
     """
     check_k("rank_weights", k, n)
+    place = torch.arange(n)
     if kind == "gap":
-        return _mean_weights(n, torch.tensor([k]))[0]
+        return torch.where(place < k, torch.tensor(1 / k).double(), -1 / (n - k))
     if kind == "average_precision":
-        return _mean_weights(n, torch.arange(1, k + 1)).mean(0)
+        # Place p is salient for the sizes above p, up to k, and one of the others for the rest.
+        sizes = torch.arange(1, k + 1, dtype=torch.float64)
+        inside = torch.cat([sizes.new_zeros(1), (1 / sizes).cumsum(0)])
+        outside = torch.cat([sizes.new_zeros(1), (1 / (n - sizes)).cumsum(0)])
+        reached = place.clamp(max=k)
+        return (inside[k] - inside[reached] - outside[reached]) / k
     require(kind == "discounted", "rank_weights", "kind", "a kind that is linear in h", kind)
     # reach[d]: the sum of 1 / log(distance + 1) over distances 1..d.
     terms = 1 / torch.arange(2, n + 1, dtype=torch.float64).log()
@@ -32,12 +38,6 @@ def rank_weights(n: int, k: int, kind: Kind = "gap") -> Tensor:
     gained = reach[n - 1 - salient] - reach[k - 1 - salient]
     lost = reach[other] - reach[other - k]
     return torch.cat([gained, -lost])
-
-
-def _mean_weights(n: int, ks: Tensor) -> Tensor:
-    """(K, n) weights of the mean gap for each of K values of k."""
-    place, k = torch.arange(n), ks.double()[:, None]
-    return torch.where(place < k, 1 / k, -1 / (n - k))
 
 
 def ordered_share(ranked: Tensor, k: int) -> Tensor:

@@ -21,8 +21,9 @@ class L2(Region):
 
     def _shrink(self, size: Tensor, room: Tensor) -> Tensor:
         if self.bounds is None and not self.frozen:
-            norm = self._norm(size)[:, None]
-            return size * (self.radius / norm.clamp(min=self.radius))
+            # In float64: the square of a far point overflows in float32.
+            norm = self._norm(size.double())[:, None]
+            return size * (self.radius / norm.clamp(min=self.radius)).to(size.dtype)
         return torch.minimum(size * _capped_factor(size, room, self.radius), room)
 
     def _uniform(self, shape: tuple[int, ...], generator: torch.Generator | None) -> Tensor:

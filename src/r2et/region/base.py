@@ -45,6 +45,9 @@ class Region(ABC):
             pair = isinstance(self.bounds, Sequence | Tensor) and len(self.bounds) == 2
             require(pair, where, "bounds", "a pair (low, high)", self.bounds)
             low, high = (_per_feature(where, "bounds", b) for b in self.bounds)
+            many = [len(b) for b in (low, high) if isinstance(b, tuple)]
+            same = len(set(many)) <= 1 and 0 not in many
+            require(same, where, "bounds", "numbers, or as many lows as highs", self.bounds)
             ordered = bool((torch.as_tensor(low) <= torch.as_tensor(high)).all())
             require(ordered, where, "bounds", "a pair with low <= high", self.bounds)
             object.__setattr__(self, "bounds", (low, high))
@@ -63,8 +66,11 @@ class Region(ABC):
 
         Rounding may leave it a few ulps outside the ball, never outside the bounds.
         """
+        where = type(self).__name__
         self.check(x)
-        check_same_shape(type(self).__name__, x_adv, x, "x_adv", "x")
+        check_input(where, x_adv, "x_adv")
+        check_same_shape(where, x_adv, x, "x_adv", "x")
+        require(x_adv.dtype == x.dtype, where, "x_adv", f"{x.dtype} as x is", x_adv)
         flat = x.flatten(1)
         move = (x_adv.flatten(1) - flat) / self._scale(flat)
         size = self._shrink(move.abs(), self._room(flat, move))
@@ -77,15 +83,17 @@ class Region(ABC):
         *,
         generator: torch.Generator | None = None,
         antithetic: bool = False,
+        shared: bool = False,
     ) -> Tensor:
         """(count, B, ...) points, uniform in the ball around each row of x (B, ...).
 
-        A point beyond a bound is folded back at it, which keeps it in the ball; the result is
-        exactly uniform where no bound cuts the ball, or where x lies on every bound that does.
-        antithetic: the second half mirrors the first, so odd terms cancel in a mean.
+        A point beyond a bound is folded back at it, which keeps it in the ball: exactly uniform
+        where no bound cuts the ball, or where x lies on every bound that does; otherwise up to
+        twice as dense, per bound, where folded points land. antithetic: the second half mirrors
+        the first. shared: all rows move alike. generator: by default one seeded with 0.
         """
         self.check(x)
-        return self._scatter(x, count, self._uniform, generator, antithetic)
+        return self._scatter(x, count, self._uniform, generator, antithetic, shared)
 
     def gaussian(
         self,
@@ -95,27 +103,32 @@ class Region(ABC):
         *,
         generator: torch.Generator | None = None,
         antithetic: bool = False,
+        shared: bool = False,
     ) -> Tensor:
         """(count, B, ...) points x + N(0, (sigma * scale)^2), folded at the bounds.
 
         Frozen features stay; the radius does not limit these points.
         """
         self.check(x)
-        require(0 < sigma < math.inf, type(self).__name__, "sigma", "positive and finite", sigma)
+        size = _number(type(self).__name__, "sigma", sigma)
+        require(0 < size < math.inf, type(self).__name__, "sigma", "positive and finite", sigma)
 
         def draw(shape: tuple[int, ...], generator: torch.Generator | None) -> Tensor:
-            return torch.randn(shape, generator=generator, dtype=torch.float64) * sigma
+            return torch.randn(shape, generator=generator, dtype=torch.float64) * size
 
-        return self._scatter(x, count, draw, generator, antithetic)
+        return self._scatter(x, count, draw, generator, antithetic, shared)
 
     def distance(self, x_adv: Tensor, x: Tensor) -> Tensor:
         """(B,) distance in this region's norm, in units of scale, summed in float64."""
+        self._check_sizes(x)
         check_same_shape(type(self).__name__, x_adv, x, "x_adv", "x")
         flat = x.flatten(1).double()
         return self._norm((x_adv.flatten(1).double() - flat) / self._scale(flat))
 
     def contains(self, x_adv: Tensor, x: Tensor) -> Tensor:
         """(B,) bool: inside the ball up to the rounding of x's type; bounds and frozen exactly."""
+        self._check_sizes(x)
+        check_same_shape(type(self).__name__, x_adv, x, "x_adv", "x")
         flat, moved = x.flatten(1), x_adv.flatten(1)
         # One ulp of every coordinate is what x + delta itself cannot represent.
         ulp = torch.finfo(x.dtype).eps * (flat.abs() + moved.abs()).double() / self._scale(flat)
@@ -130,23 +143,28 @@ class Region(ABC):
     def check(self, x: Tensor) -> None:
         """Refuse an x that this region cannot be put around."""
         where = type(self).__name__
-        check_input(where, x)
+        self._check_sizes(x)
         flat = x.detach().flatten(1)
-        n = flat.shape[1]
-        last = max(self.frozen, default=-1)
-        require(last < n, where, "frozen", f"below {n}, the number of features", last)
-        free = len(self.frozen) < n
-        require(free, where, "frozen", "leaving at least one feature free", f"all {n}")
-        for name, value in (("scale", self.scale), *(("bounds", b) for b in self.bounds or ())):
-            fits = not isinstance(value, tuple) or len(value) == n
-            require(fits, where, name, f"one number or {n}, one per feature", value)
         if self.bounds is not None:
             low, high = self._limits(flat)
             out = ((flat < low) | (flat > high)).nonzero()
             if len(out):
                 row, feature = (int(v) for v in out[0])
                 value = f"x[{row}] with feature {feature} = {float(flat[row, feature]):g}"
-                require(False, where, "bounds", "bounds that include x", value)
+                require(False, where, "bounds", "around x", value)
+
+    def _check_sizes(self, x: Tensor) -> None:
+        """Settings given per feature must fit x's features."""
+        where = type(self).__name__
+        check_input(where, x)
+        n = x[0].numel()
+        last = max(self.frozen, default=-1)
+        require(last < n, where, "frozen", f"below {n}, the number of features", last)
+        free = len(self.frozen) < n
+        require(free, where, "frozen", f"fewer than all {n} features", f"all {n}")
+        for name, value in (("scale", self.scale), *(("bounds", b) for b in self.bounds or ())):
+            fits = not isinstance(value, tuple) or len(value) == n
+            require(fits, where, name, f"one number or {n}, one per feature", value)
 
     @abstractmethod
     def _norm(self, move: Tensor) -> Tensor:
@@ -167,6 +185,7 @@ class Region(ABC):
         draw: Any,
         generator: torch.Generator | None,
         antithetic: bool,
+        shared: bool,
     ) -> Tensor:
         whole = isinstance(count, int) and not isinstance(count, bool) and count > 0
         require(whole, type(self).__name__, "count", "a positive whole number", count)
@@ -174,7 +193,9 @@ class Region(ABC):
         free = ~self._held(flat)
         # Drawn on the CPU in float64: the same points on every device and in every precision.
         drawn = (count + 1) // 2 if antithetic else count
-        points = draw((drawn, len(flat), int(free.sum())), generator)
+        rows = 1 if shared else len(flat)
+        generator = generator or torch.Generator().manual_seed(0)
+        points = draw((drawn, rows, int(free.sum())), generator)
         if antithetic:
             points = torch.cat([points, -points])[:count]
         move = flat.new_zeros(count, *flat.shape)
@@ -242,9 +263,9 @@ def _per_feature(where: str, name: str, value: Any) -> float | tuple[float, ...]
 
 
 def _indices(where: str, frozen: Any) -> tuple[int, ...]:
-    values = frozen.tolist() if hasattr(frozen, "tolist") else frozen
-    good = isinstance(values, Iterable) and all(
-        isinstance(v, int) and not isinstance(v, bool) and v >= 0 for v in values
-    )
+    good = isinstance(frozen, Iterable) and not isinstance(frozen, str)
+    values = list(frozen) if good else []
+    values = [v.item() if hasattr(v, "item") else v for v in values]
+    good = good and all(type(v) is int and v >= 0 for v in values)
     require(good, where, "frozen", "feature indices, each 0 or more", frozen)
     return tuple(sorted(set(values)))
