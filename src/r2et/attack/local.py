@@ -11,6 +11,9 @@ from r2et.attack.base import Judge, Proposal
 from r2et.attack.problem import Problem
 from r2et.attack.surrogate import preactivations
 from r2et.explain.base import CHUNK_NUMBERS
+from r2et.models.output import log_odds, logits
+
+HOLD = 0.99  # of the way to a boundary that is not to be crossed
 
 
 def climb(
@@ -33,7 +36,7 @@ def climb(
 def cross_boundaries(
     problem: Problem, judge: Judge, generator: torch.Generator, rounds: int, units: int
 ) -> Iterator[Proposal]:
-    """From the best point so far, just across the nearest boundary of each of `units` units.
+    """From the best point so far, just across the boundaries of up to `units` units.
 
     Inside one linear region of a piecewise-linear network nothing changes; the ranking changes
     where a unit switches. The way to a unit's boundary is its pre-activation over its gradient.
@@ -43,14 +46,56 @@ def cross_boundaries(
         if len(rows) == 0:
             return
         part, best = problem.rows(rows), judge.x_adv[rows]
-        crossings = boundary_steps(part, best, generator, units)
-        if crossings is None:
+        steps = crossings(part, best, generator, units)
+        if steps is None:
             return
         together = max(1, CHUNK_NUMBERS // part.x.numel())
-        for some in crossings.split(together):  # type: ignore[no-untyped-call]
+        for some in steps.split(together):  # type: ignore[no-untyped-call]
             found = (best + 1.001 * some).flatten(0, 1)
             x = part.x.repeat(len(some), *[1] * (part.x.ndim - 1))
             yield Proposal(part.region.project(found, x), rows)
+
+
+def crossings(
+    problem: Problem, at: Tensor, generator: torch.Generator, units: int
+) -> Tensor | None:
+    """Steps (C, B, ...) from `at` to where units switch: each alone, with or without another, and
+    without leaving the predicted class; None for a network without such units.
+    """
+    single = boundary_steps(problem, at, generator, units)
+    if single is None:
+        return None
+    flat = single.flatten(2)
+    length = flat.norm(dim=2)
+    near = torch.where(length > 0, length, torch.inf).argsort(dim=0, stable=True)[:8]
+    closest = flat.gather(0, near[..., None].expand(-1, -1, flat.shape[2]))
+    i, j = torch.triu_indices(len(closest), len(closest), offset=1, device=flat.device)
+    a, b = closest[i], closest[j]
+    # Across both, or across one and just not across the other: slivers lie between two planes.
+    corners = torch.cat([meet(a, b, 1.0), meet(a, b, HOLD), meet(b, a, HOLD)])
+    inside = meet(flat, _decision_step(problem, at).flatten(1).expand_as(flat), HOLD)
+    return torch.cat([flat, corners, inside]).view(-1, *at.shape)
+
+
+def meet(u: Tensor, v: Tensor, share: float) -> Tensor:
+    """Shortest d with u . d = u . u and v . d = share * v . v: (P, B, n) each; 0 if parallel."""
+    uu, vv, uv = (u * u).sum(2), (v * v).sum(2), (u * v).sum(2)
+    scale = uu * vv - uv * uv
+    crossing = scale > 1e-6 * uu * vv
+    scale = torch.where(crossing, scale, 1.0)
+    a = vv * (uu - share * uv) / scale
+    b = uu * (share * vv - uv) / scale
+    return torch.where(crossing[..., None], a[..., None] * u + b[..., None] * v, 0.0)
+
+
+def _decision_step(problem: Problem, at: Tensor) -> Tensor:
+    """Shortest step (B, ...) to the linearised decision boundary."""
+    with torch.enable_grad():
+        point = at.detach().requires_grad_()
+        margin = log_odds(logits(problem.model, point, problem.where), problem.label)
+        (slope,) = torch.autograd.grad(margin.sum(), point, materialize_grads=True)
+    norm2 = slope.flatten(1).square().sum(1).clamp(min=torch.finfo(at.dtype).tiny)
+    return (-margin.detach() / norm2).view(-1, *[1] * (at.ndim - 1)) * slope
 
 
 def boundary_steps(

@@ -13,10 +13,10 @@ from r2et.attack import objectives
 from r2et.attack.base import Attack, Judge, Proposal
 from r2et.attack.descent import Descent, held
 from r2et.attack.gradient import transferred
-from r2et.attack.local import boundary_steps
+from r2et.attack.local import crossings
 from r2et.attack.problem import Problem
 from r2et.attack.random_search import scatter
-from r2et.attack.strong import PLANS, Budget, Plan
+from r2et.attack.strong import PLANS, Budget, Plan, StrongAttack
 from r2et.attack.surrogate import surrogates
 from r2et.errors import require
 from r2et.explain import Explainer
@@ -68,8 +68,25 @@ class MinimumNorm(Attack):
                 yield from _descend_within(source, judge, copy, plan.steps)
                 yield from _shrink(problem, judge, 4)
             yield from _newton(source, None, 6)
+        yield from self._ask_strong(problem, judge, generator)
         yield from _walk(problem, judge, generator, plan)
         yield from _shrink(problem, judge, 8)
+
+    def _ask_strong(
+        self, problem: Problem, judge: Judge, generator: torch.Generator
+    ) -> Iterator[Proposal]:
+        """Rows that nothing has flipped so far get the whole of StrongAttack."""
+        rows = judge.value.isinf().nonzero().flatten()
+        if len(rows):
+            part = problem.rows(rows)
+            attack = StrongAttack(self.region, budget=self.budget, through=self.through)
+            found = attack(
+                *(part.model, part.explainer, part.x),
+                k=part.k,
+                target=part.target,
+                generator=generator,
+            )
+            yield Proposal(found.x_adv, rows)
 
 
 def _all_rows(problem: Problem) -> Tensor:
@@ -88,8 +105,8 @@ def _shrink(problem: Problem, judge: Judge, rounds: int) -> Iterator[Proposal]:
 
 
 def _cross_nearest(problem: Problem, generator: torch.Generator, units: int) -> Iterator[Proposal]:
-    """Just across the boundary of each unit of a piecewise-linear network, one at a time."""
-    steps = boundary_steps(problem, problem.x, generator, units)
+    """Just across the boundaries of a piecewise-linear network's units."""
+    steps = crossings(problem, problem.x, generator, units)
     if steps is None:
         return
     for step in steps:
