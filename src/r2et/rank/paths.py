@@ -15,7 +15,7 @@ from r2et.checks import check_input, check_scores
 from r2et.errors import require
 from r2et.explain import Explainer, Gradient
 from r2et.explain.base import CHUNK_NUMBERS, ScoresFn
-from r2et.region import L2, Region
+from r2et.region import L2, Region, as_ball
 
 Distribution: TypeAlias = Literal["uniform", "gaussian", "adversarial"]
 DISTRIBUTIONS: tuple[Distribution, ...] = ("uniform", "gaussian", "adversarial")
@@ -98,7 +98,6 @@ class Paths:
             return
         region = L2(1.0) if self.region is None else self.region
         generator = torch.Generator().manual_seed(self.seed)
-        sigma = region.radius / math.sqrt(x[0].numel()) if self.sigma is None else self.sigma
         # Mirrored pairs: what is odd in x' - x cancels, and the mean needs fewer samples. The same
         # moves for all rows: a row's thickness does not depend on its batch.
         settings: dict[str, Any] = {"generator": generator, "antithetic": True, "shared": True}
@@ -107,7 +106,9 @@ class Paths:
             if self.distribution == "uniform":
                 pair = region.sample(x.detach(), 2, **settings)
             else:
-                pair = region.gaussian(x.detach(), sigma, 2, **settings)
+                ball = as_ball(self.where, region)
+                usual = ball.radius / math.sqrt(x[0].numel())
+                pair = ball.gaussian(x.detach(), self.sigma or usual, 2, **settings)
             for drawn in pair[:left]:
                 yield x + (drawn - x.detach())  # moves with x, should somebody differentiate by it
             left -= 2

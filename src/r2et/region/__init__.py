@@ -1,6 +1,7 @@
 """Where a perturbed input may lie."""
 
+from r2et.region.ball import Ball, as_ball
 from r2et.region.balls import L2, Linf
 from r2et.region.base import Region
 
-__all__ = ["L2", "Linf", "Region"]
+__all__ = ["L2", "Ball", "Linf", "Region", "as_ball"]

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from r2et.region.base import Region
+from r2et.region.ball import Ball
 
 
 @dataclass(frozen=True)
-class L2(Region):
+class L2(Ball):
     """The Euclidean ball: ||(x_adv - x) / scale||_2 <= radius."""
 
     def _norm(self, move: Tensor) -> Tensor:
@@ -34,7 +34,7 @@ class L2(Region):
 
 
 @dataclass(frozen=True)
-class Linf(Region):
+class Linf(Ball):
     """The box: max |x_adv - x| / scale <= radius."""
 
     def _norm(self, move: Tensor) -> Tensor:

@@ -1,0 +1,39 @@
+"""Settings of regions as people give them: numbers, sequences, arrays, tensors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+from torch import Tensor
+
+from r2et.errors import require
+
+
+def number(where: str, name: str, value: Any) -> float:
+    try:
+        good = not isinstance(value, bool | str)
+        number = float(value)
+    except (TypeError, ValueError, RuntimeError):
+        good, number = False, math.nan
+    require(good and not math.isnan(number), where, name, "a number", value)
+    return number
+
+
+def per_feature(where: str, name: str, value: Any) -> float | tuple[float, ...]:
+    """A number, or any sequence of numbers as a tuple: hashable, with a whole repr."""
+    if isinstance(value, Tensor):
+        value = value.detach().flatten().tolist() if value.ndim else value.item()
+    if hasattr(value, "__iter__") and not isinstance(value, str):
+        return tuple(number(where, name, v) for v in value)
+    return number(where, name, value)
+
+
+def indices(where: str, frozen: Any) -> tuple[int, ...]:
+    good = isinstance(frozen, Iterable) and not isinstance(frozen, str)
+    values = list(frozen) if good else []
+    values = [v.item() if hasattr(v, "item") else v for v in values]
+    good = good and all(type(v) is int and v >= 0 for v in values)
+    require(good, where, "frozen", "feature indices, each 0 or more", frozen)
+    return tuple(sorted(set(values)))
