@@ -48,6 +48,14 @@ def test_names_groups_and_steps():
     assert Column("owner", "binary", categories=("no", "Yes")).features == ("owner",)
 
 
+def test_deviations_are_in_raw_units_and_leave_missing_values_out():
+    found = SCHEMA.deviations(torch.tensor(X))
+    assert list(found) == ["age", "pay", "signed"]
+    assert found["age"] == pytest.approx(np.std([20, 40]))  # the third was missing
+    assert found["pay"] == pytest.approx(np.std([3.0, 0.0, -1.0]))
+    assert found["signed"] == pytest.approx(np.std([0, 5, 10]))
+
+
 def test_decode_by_hand():
     decoded = [SCHEMA.decode(torch.tensor(row)) for row in X]
     assert decoded[0] == {

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from r2et.data.column import Column
+from r2et.data.column import MEASURED, Column
 from r2et.data.values import Codes, Values, as_labels
 from r2et.errors import require
 
@@ -98,6 +98,23 @@ class Schema:
         require(cells.shape == (n,), "Schema.decode", "row", f"of shape ({n},)", cells.shape)
         spans = zip(self.columns, self._spans, strict=True)
         return {column.name: column.read(cells[a:b]) for column, (a, b) in spans}
+
+    def deviations(self, x: Tensor) -> dict[str, float]:
+        """Standard deviation of each number, integer and date over rows x (rows, n), in raw units.
+
+        Values flagged as missing do not count.
+        """
+        n, where = len(self.names), "Schema.deviations"
+        good = x.ndim == 2 and x.shape[1] == n and len(x) > 0
+        require(good, where, "x", f"of shape (rows, {n})", x)
+        found = {}
+        for column, (a, _) in zip(self.columns, self._spans, strict=True):
+            if column.kind in MEASURED:
+                there = x[:, a].double()
+                there = there[x[:, a + 1] < 0.5] if column.flag else there
+                spread = float(there.std(correction=0)) if len(there) else 0.0
+                found[column.name] = spread * (column.high - column.low)
+        return found
 
     def to_json(self) -> dict[str, Any]:
         """The schema as plain data, to be stored with a model."""

@@ -108,7 +108,8 @@ class Paths:
             else:
                 ball = as_ball(self.where, region)
                 usual = ball.radius / math.sqrt(x[0].numel())
-                pair = ball.gaussian(x.detach(), self.sigma or usual, 2, **settings)
+                sigma = usual if self.sigma is None else self.sigma
+                pair = ball.gaussian(x.detach(), sigma, 2, **settings)
             for drawn in pair[:left]:
                 yield x + (drawn - x.detach())  # moves with x, should somebody differentiate by it
             left -= 2

@@ -18,7 +18,7 @@ from torch import Tensor
 from r2et.checks import check_input, check_same_shape
 from r2et.errors import InputError, describe, require
 from r2et.region.base import Region
-from r2et.region.settings import indices, number, per_feature
+from r2et.region.settings import as_number, indices, per_feature
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Ball(Region):
 
     def __post_init__(self) -> None:
         where = type(self).__name__
-        radius = number(where, "radius", self.radius)
+        radius = as_number(where, "radius", self.radius)
         require(0 < radius < math.inf, where, "radius", "positive and finite", self.radius)
         object.__setattr__(self, "radius", radius)
         object.__setattr__(self, "frozen", indices(where, self.frozen))
@@ -110,7 +110,7 @@ class Ball(Region):
         Frozen features stay; the radius does not limit these points.
         """
         self.check(x)
-        size = number(type(self).__name__, "sigma", sigma)
+        size = as_number(type(self).__name__, "sigma", sigma)
         require(0 < size < math.inf, type(self).__name__, "sigma", "positive and finite", sigma)
 
         def draw(shape: tuple[int, ...], generator: torch.Generator | None) -> Tensor:

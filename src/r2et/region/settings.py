@@ -11,7 +11,8 @@ from torch import Tensor
 from r2et.errors import require
 
 
-def number(where: str, name: str, value: Any) -> float:
+def as_number(where: str, name: str, value: Any) -> float:
+    """Anything that is a number, and no flag or text, as a float."""
     try:
         good = not isinstance(value, bool | str)
         number = float(value)
@@ -26,11 +27,12 @@ def per_feature(where: str, name: str, value: Any) -> float | tuple[float, ...]:
     if isinstance(value, Tensor):
         value = value.detach().flatten().tolist() if value.ndim else value.item()
     if hasattr(value, "__iter__") and not isinstance(value, str):
-        return tuple(number(where, name, v) for v in value)
-    return number(where, name, value)
+        return tuple(as_number(where, name, v) for v in value)
+    return as_number(where, name, value)
 
 
 def indices(where: str, frozen: Any) -> tuple[int, ...]:
+    """Feature indices in any form, each once and in order."""
     good = isinstance(frozen, Iterable) and not isinstance(frozen, str)
     values = list(frozen) if good else []
     values = [v.item() if hasattr(v, "item") else v for v in values]
