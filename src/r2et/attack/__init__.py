@@ -1,6 +1,7 @@
 """Attacks on explanations: the worst x' found in a region."""
 
 from r2et.attack.base import Attack, AttackResult
+from r2et.attack.feasible import FeasibleSearch
 from r2et.attack.gradient import ERAttack, MSEAttack, SwapAttack, TopMassAttack
 from r2et.attack.minimum_norm import MinimumNorm
 from r2et.attack.random_search import RandomSearch
@@ -10,6 +11,7 @@ __all__ = [
     "Attack",
     "AttackResult",
     "ERAttack",
+    "FeasibleSearch",
     "MSEAttack",
     "MinimumNorm",
     "RandomSearch",
