@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from itertools import product
 from typing import Any
 
 import torch
@@ -11,12 +10,13 @@ from sklearn.metrics import roc_auc_score
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
+from r2et.attack import FeasibleSearch
 from r2et.data import Data, load
 from r2et.errors import require
 from r2et.explain import Gradient
-from r2et.models import MLP, predict
+from r2et.models import MLP
 from r2et.rank import precision_at_k, thickness, top_k
-from r2et.region import L2
+from r2et.region import L2, Feasible
 
 # Two columns of Adult, and by how many years or hours they are moved.
 MOVED = {"age": 2, "hours per week": 2}
@@ -69,14 +69,14 @@ def run(rows: int = 10, seed: int = 0) -> Demo:
     model = train(data, seed)
     with torch.no_grad():
         margin = model(data.test.x).diff(dim=1)[:, 0]
-    precision, moved = smallest_precision(model, data)
+    found = FeasibleSearch(feasible(data))(model, Gradient(), data.test.x, k=data.k)
     return Demo(
         auc=float(roc_auc_score(data.test.y.numpy(), margin.numpy())),
         k=data.k,
         rows=explain(model, data, rows),
         tested=most,
-        changed_share=float((precision < 1).float().mean()),
-        worst=change(model, data, int(precision.argmin()), moved),
+        changed_share=float((found.precision < 1).float().mean()),
+        worst=change(model, data, int(found.precision.argmin()), found.x_adv),
     )
 
 
@@ -110,31 +110,11 @@ def explain(model: nn.Module, data: Data, rows: int) -> tuple[Row, ...]:
     )
 
 
-def neighbours(data: Data) -> list[Tensor]:
-    """The test rows with age and hours moved by whole years and hours: (rows, n) each."""
+def feasible(data: Data) -> Feasible:
+    """Age and hours moved by whole years and hours, 25 points a row: every one is tried."""
     if data.schema is None:
-        raise ValueError("neighbours need a table with a schema")
-    moves = []
-    for by in product(*(range(-most, most + 1) for most in MOVED.values())):
-        x = data.test.x.clone()
-        for name, steps in zip(MOVED, by, strict=True):
-            feature = data.names.index(name)
-            x[:, feature] += steps * data.schema.steps[feature]
-        moves.append(x.clamp(0, 1))
-    return moves
-
-
-def smallest_precision(model: nn.Module, data: Data) -> tuple[Tensor, Tensor]:
-    """Smallest P@k of each test row over its neighbours of the same prediction, and where it is."""
-    x = data.test.x
-    clean, scores, kept = Gradient()(model, x), Gradient().at(model, x), predict(model, x)
-    lowest, where = torch.ones(len(x)), x.clone()
-    for near in neighbours(data):
-        precision = precision_at_k(clean, scores(near), data.k)
-        lower = (precision < lowest) & (predict(model, near) == kept)
-        lowest = torch.where(lower, precision, lowest)
-        where = torch.where(lower[:, None], near, where)
-    return lowest, where
+        raise ValueError("feasible changes need a table with a schema")
+    return Feasible(data.schema, moves=MOVED)
 
 
 def change(model: nn.Module, data: Data, row: int, moved: Tensor) -> Change:
