@@ -11,7 +11,7 @@ from r2et.errors import InputError
 from r2et.rank import thickness
 from r2et.region import L2, Feasible
 
-AGE = Column("age", "integer", low=20, high=60, fill=30.5, flag=True)
+AGE = Column("age", "integer", low=20, high=60, fill=30.0, flag=True)
 PAY = Column("pay", "number", low=-1.0, high=3.0)
 DAY = Column("signed", "date", low=0, high=10)
 SEX = Column("sex", "binary", categories=("female", "male"))

@@ -1,12 +1,17 @@
 """The worst feasible change: brute force says the same, a search comes close, nothing is harmed."""
 
 import copy
+import json
+from pathlib import Path
 
 import pytest
 import torch
+from torch import nn
 
 from nets import make
-from r2et.attack import ERAttack, FeasibleSearch
+from r2et.attack import ERAttack, FeasibleSearch, feasible
+from r2et.attack.base import Judge
+from r2et.attack.problem import Problem
 from r2et.data import Column, Schema
 from r2et.errors import InputError
 from r2et.explain import Captum, Gradient, IntegratedGradients
@@ -72,6 +77,34 @@ def test_enumeration_finds_the_worst_case(explainer):
     assert torch.equal(result.precision, worst)
     assert len(worst.unique()) >= 3  # there is something to find
     assert REGION.contains(result.x_adv, x).all()
+
+
+def test_every_feasible_point_is_proposed(monkeypatch):
+    monkeypatch.setattr(feasible, "CHUNK_NUMBERS", 1)  # many small batches
+    model, x = make(lambda: nn.Linear(len(SCHEMA.names), 2)), rows(6)  # its ranking never changes
+    problem = Problem.pose("test", model, Gradient(), REGION, x, K, None)
+    attack, judge = FeasibleSearch(REGION), Judge(problem, "best", 1.0)
+    found = [{tuple(row)} for row in x.tolist()]
+    steps = 0
+    for points, index, _ in attack.propose(problem, judge, torch.Generator()):
+        steps += 1
+        for point, row in zip(points.tolist(), index.tolist() * 8, strict=False):
+            found[row].add(tuple(point))
+    assert [len(points) for points in found] == REGION.count(x).tolist()
+    assert attack.length == steps  # so the progress bar ends where it should
+
+
+def test_the_search_climbs_only_where_the_prediction_is_kept():
+    model, x = network(), rows(20)
+    problem = Problem.pose("test", model, Gradient(), REGION, x, K, None)
+    best = feasible.Best(problem, torch.arange(len(x)))
+    points = REGION.sample(x, 200, generator=torch.Generator().manual_seed(0))
+    best.offer(points)
+    assert (predict(model, points.flatten(0, 1)) != problem.label.repeat(200)).any()
+    assert torch.equal(predict(model, best.point), problem.label)
+    found = problem.precision(problem.explain(points.flatten(0, 1)))
+    lowest = found.masked_fill(~problem.kept(points.flatten(0, 1)), 1.0).view(200, -1).amin(0)
+    assert torch.equal(problem.precision(problem.explain(best.point)), lowest)
 
 
 def test_rows_do_not_depend_on_their_company():
@@ -182,3 +215,16 @@ def test_bad_input_gets_one_sentence(make, message):
     with pytest.raises(InputError) as caught:
         make()
     assert str(caught.value) == f"FeasibleSearch: {message}"
+
+
+def test_the_page_shows_what_was_recorded():
+    root = Path(__file__).parents[2]
+    record = json.loads((root / "perf" / "records" / "feasible.json").read_text())
+    page = (root / "docs" / "feasible.md").read_text()
+    for case in record["cases"]:
+        cells = (
+            f"{case['points']:.0f} | {case['changed']:.1%} | {case['precision']:.1%} | "
+            f"{case['lowest']:.0%} | {case['seconds']:.1f} | {case['search_finds']:.1%} | "
+            f"{case['search_seconds']:.1f} |"
+        )
+        assert cells in page

@@ -57,7 +57,7 @@ class FeasibleSearch(Attack):
     def length(self) -> int:
         region = self._feasible()
         if region.most <= self.limit:
-            return math.ceil(region.most / POINTS)
+            return max(1, math.ceil((region.most - 1) / POINTS))
         random = (self.starts - 1) * math.ceil(self.samples / POINTS)
         return random + self.starts * self.sweeps * len(region.columns)
 
