@@ -332,12 +332,12 @@ def broken(feature, value):
         (
             lambda: FEASIBLE.check(rows()[:, :5]),
             "x must be of shape (B, 13), the schema's features, "
-            "got a float32 tensor of shape (4, 5) on cpu.",
+            "got float32 tensor of shape (4, 5) on cpu.",
         ),
         (
             lambda: Feasible(BIG, moves={"sum": 9}).check(torch.zeros(1, 2)),
             "x must be of a type in which steps of 1 in 'sum' differ (use x.double(), or a grid of "
-            "at least 5), got a float32 tensor of shape (1, 2) on cpu.",
+            "at least 5), got float32 tensor of shape (1, 2) on cpu.",
         ),
         (
             lambda: list(FEASIBLE.enumerate(rows(), limit=30)),

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from r2et.attack import FeasibleSearch
-from r2et.data import Data, load
-from r2et.errors import require
+from r2et.data import Data, Schema, load
+from r2et.errors import InputError, require
 from r2et.explain import Gradient
 from r2et.models import MLP
 from r2et.rank import precision_at_k, thickness, top_k
@@ -112,27 +112,30 @@ def explain(model: nn.Module, data: Data, rows: int) -> tuple[Row, ...]:
 
 def feasible(data: Data) -> Feasible:
     """Age and hours moved by whole years and hours, 25 points a row: every one is tried."""
-    if data.schema is None:
-        raise ValueError("feasible changes need a table with a schema")
-    return Feasible(data.schema, moves=MOVED)
+    return Feasible(schema(data), moves=MOVED)
 
 
 def change(model: nn.Module, data: Data, row: int, moved: Tensor) -> Change:
     """One row before and after its move, in words."""
-    if data.schema is None:
-        raise ValueError("a change needs a table with a schema")
     pair = torch.stack([data.test.x[row], moved[row]])
     scores = Gradient().at(model, pair)(pair)
     sure = probability(model, pair)
     before, after = named(data, top_k(scores, data.k))
     return Change(
         row=row,
-        before=data.schema.decode(pair[0]),
-        after=data.schema.decode(pair[1]),
+        before=schema(data).decode(pair[0]),
+        after=schema(data).decode(pair[1]),
         probability=(float(sure[0]), float(sure[1])),
         reasons=(before, after),
         precision=float(precision_at_k(scores[:1], scores[1:], data.k)),
     )
+
+
+def schema(data: Data) -> Schema:
+    """What the table's features mean."""
+    if data.schema is None:
+        raise InputError(f"demo: data must be a table with a schema, got {data!r}.")
+    return data.schema
 
 
 def probability(model: nn.Module, x: Tensor) -> Tensor:

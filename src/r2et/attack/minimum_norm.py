@@ -20,6 +20,7 @@ from r2et.attack.strong import PLANS, Budget, Plan, StrongAttack
 from r2et.attack.surrogate import surrogates
 from r2et.errors import require
 from r2et.explain import Explainer
+from r2et.region import as_ball
 
 SHRINK = (0.25, 0.5, 0.75, 0.9, 0.97, 0.99, 0.997, 0.9997)
 # Places around the border, in the current ranking, whose swap is tried: the closest pair first.
@@ -40,6 +41,7 @@ class MinimumNorm(Attack):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        as_ball("MinimumNorm", self.region)
         known = self.budget in PLANS
         require(known, "MinimumNorm", "budget", "fast, standard or thorough", self.budget)
         require(self.keep == "best", "MinimumNorm", "keep", "best (the nearest)", self.keep)
@@ -139,7 +141,7 @@ def _descend_within(
     x, shape = problem.x, (-1, *[1] * (problem.x.ndim - 1))
     descent = Descent(objectives.border_gap, steps, size=lambda _: 1.0, surrogate=copy)
     for step in range(steps):
-        most = (0.98 * judge.value).clamp(max=problem.region.radius).to(x)
+        most = (0.98 * judge.value).clamp(max=problem.ball.radius).to(x)
         _, slope = descent.gradient(problem, x)
         length = most * (0.5 * (1 - step / steps) + 0.02)
         move = -length.view(shape) * slope / _norm(problem, slope).view(shape)
@@ -158,7 +160,7 @@ def _walk(
         if len(rows) == 0:
             return
         part, best = problem.rows(rows), judge.x_adv[rows]
-        near = judge.value[rows].to(best).view(1, -1, *[1] * (best.ndim - 1)) / part.region.radius
+        near = judge.value[rows].to(best).view(1, -1, *[1] * (best.ndim - 1)) / part.ball.radius
         size = 0.5 * 0.02 ** (step / max(1, plan.rounds - 1))
         noise = near * (part.region.sample(part.x, plan.around, generator=generator) - part.x)
         aside = part.x + (1 - size / 4) * (best - part.x) + size * noise

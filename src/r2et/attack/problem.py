@@ -14,7 +14,7 @@ from r2et.errors import require
 from r2et.explain import Explainer
 from r2et.models.output import classes, logits, predict, target_rows
 from r2et.rank import top_k_mask
-from r2et.region import Region
+from r2et.region import Ball, Region, as_ball
 
 Objective: TypeAlias = Callable[[Tensor, "Problem"], Tensor]
 
@@ -91,6 +91,11 @@ class Problem:
             still = top_k_mask(scores[moved], self.k) & top[moved]
             result[moved] = still.sum(1).to(scores.dtype) / self.k
         return result
+
+    @property
+    def ball(self) -> Ball:
+        """The region, for what needs a radius."""
+        return as_ball(self.where, self.region)
 
     @property
     def least(self) -> float:

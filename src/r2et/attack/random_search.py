@@ -63,5 +63,5 @@ def push_out(problem: Problem, points: Tensor) -> Tensor:
     """Points (m * B, ...) moved away from x as far as the region goes."""
     x = problem.x.repeat(len(points) // len(problem.x), *[1] * (problem.x.ndim - 1))
     far = problem.region.distance(points, x).to(points.dtype).clamp(min=1e-12)
-    grown = (problem.region.radius / far).view(-1, *[1] * (points.ndim - 1))
+    grown = (problem.ball.radius / far).view(-1, *[1] * (points.ndim - 1))
     return problem.region.project(x + grown * (points - x), x)

@@ -18,6 +18,7 @@ from r2et.attack.random_search import scatter
 from r2et.attack.surrogate import surrogates
 from r2et.errors import require
 from r2et.explain import Explainer
+from r2et.region import as_ball
 
 Budget: TypeAlias = Literal["fast", "standard", "thorough"]
 
@@ -70,13 +71,9 @@ class StrongAttack(Attack):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require(
-            self.budget in PLANS,
-            "StrongAttack",
-            "budget",
-            "fast, standard or thorough",
-            self.budget,
-        )
+        as_ball("StrongAttack", self.region)
+        known = self.budget in PLANS
+        require(known, "StrongAttack", "budget", "fast, standard or thorough", self.budget)
 
     @property
     def length(self) -> int:
@@ -105,7 +102,7 @@ class StrongAttack(Attack):
         *,
         same: bool,
     ) -> Iterator[Proposal]:
-        radius = problem.region.radius
+        radius = problem.ball.radius
         for copy in surrogates(problem, plan.sharpness):
             for objective in OBJECTIVES:
                 descent = Descent(

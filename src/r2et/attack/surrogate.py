@@ -45,10 +45,10 @@ def preactivation_change(problem: Problem) -> float:
     half = len(seen) // 2
     pairs = [(a, b) for a, b in zip(seen[:half], seen[half:], strict=False) if a.shape == b.shape]
     if not pairs:  # kinks that are no modules: take the region's own size
-        return problem.region.radius
+        return problem.ball.radius
     change = torch.cat([(a - b).abs().flatten() for a, b in pairs])
     middle = float(change[change > 0].median()) if bool((change > 0).any()) else 0.0
-    return middle or problem.region.radius
+    return middle or problem.ball.radius
 
 
 @contextmanager

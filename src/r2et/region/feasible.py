@@ -13,7 +13,6 @@ from torch import Tensor
 
 from r2et.checks import check_same_shape
 from r2et.errors import require
-from r2et.region.settings import as_number
 from r2et.region.base import Region
 from r2et.region.choices import Choices, drawn, patterns, ways
 from r2et.region.columns import (
@@ -28,6 +27,7 @@ from r2et.region.columns import (
     layout,
 )
 from r2et.region.numbers import Numbers
+from r2et.region.settings import as_number
 
 BLOCK = 2**18  # numbers of points held at once while they are listed
 
@@ -94,11 +94,13 @@ class Feasible(Region):
         *,
         generator: torch.Generator | None = None,
         antithetic: bool = False,
+        shared: bool = False,
     ) -> Tensor:
         """(count, B, n) points: each feasible point of a row equally likely, x itself included.
 
         Numbers that take any value are uniform between their limits, whatever is switched.
-        antithetic: the second half comes from 1 - u where the first came from uniform u.
+        antithetic: the second half comes from 1 - u where the first came from uniform u. shared:
+        one u for all rows. generator: by default one seeded with 0.
         """
         self.check(x)
         whole = isinstance(count, int) and not isinstance(count, bool) and count > 0
@@ -107,8 +109,10 @@ class Feasible(Region):
         split = len(numbers.features)
         # Drawn on the CPU in float64: the same points on every device and in every precision.
         half = (count + 1) // 2 if antithetic else count
-        shape = (half, len(x), split + len(choices.sizes))
+        shape = (half, 1 if shared else len(x), split + len(choices.sizes))
+        generator = generator or torch.Generator().manual_seed(0)
         share = torch.rand(shape, generator=generator, dtype=torch.float64)
+        share = share.expand(-1, len(x), -1)
         if antithetic:
             share = torch.cat([share, 1 - 2.0**-53 - share])[:count]
         offsets = drawn(choices.sizes, choices.most, share[..., split:])
