@@ -6,6 +6,8 @@ from r2et.attack.gradient import ERAttack, MSEAttack, SwapAttack, TopMassAttack
 from r2et.attack.minimum_norm import MinimumNorm
 from r2et.attack.random_search import RandomSearch
 from r2et.attack.strong import StrongAttack
+from r2et.attack.trust_region import TrustRegionAttack, TrustRegionTrace
+from r2et.attack.trust_search import Outcome
 
 __all__ = [
     "Attack",
@@ -14,8 +16,11 @@ __all__ = [
     "FeasibleSearch",
     "MSEAttack",
     "MinimumNorm",
+    "Outcome",
     "RandomSearch",
     "StrongAttack",
     "SwapAttack",
     "TopMassAttack",
+    "TrustRegionAttack",
+    "TrustRegionTrace",
 ]

@@ -1,0 +1,132 @@
+"""MOO-Attack: all gaps lowered at once, inside a trust region, until the first pair flips."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple, final
+
+import torch
+from torch import Tensor, nn
+
+from r2et.attack.base import Attack, AttackResult, Judge, Proposal
+from r2et.attack.gradient import check_differentiable, surrogate
+from r2et.attack.problem import Problem
+from r2et.attack.trust_search import Outcome, Rules, Search
+from r2et.attack.view import View
+from r2et.errors import require
+from r2et.explain import Explainer
+
+
+class TrustRegionTrace(NamedTuple):
+    """What the attack did, and how each of B rows got there.
+
+    iterations: (B,) steps tried. outcome: one per row. h_up, h_low: (B,) the largest and smallest
+    gap on the way, those of Theorem 5.1 as far as the attack has seen them, in the units of the
+    scores of the network that was looked at. objectives: (B,) pairs not removed.
+    """
+
+    result: AttackResult
+    iterations: Tensor
+    outcome: tuple[Outcome, ...]
+    h_up: Tensor
+    h_low: Tensor
+    objectives: Tensor
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class TrustRegionAttack(Attack):
+    """MOO-Attack, Algorithm 2: min over x of [h_1(x), ..., h_m(x)] with ||f~(x) - f~(x0)|| <= eps.
+
+    steps: iterations at most. epsilon: how far each target lies below its gap, in mean absolute
+    scores: long steps or many. prediction, input: weights of the two parts of f~; at 1 and above
+    the bound alone keeps prediction and radius. trust: the first trust region, as a share of the
+    radius. gamma: what it shrinks by; eta: the share of a promise that must be kept. tolerance: an
+    objective is critical, and removed, when no step could lower its merit by this share of
+    epsilon. beyond: go on after the first flip, for a lower P@k. rho: look at the gaps of a
+    softplus_rho copy, as those of a piecewise-linear network have no slope; None: the network
+    itself. observer: called with the state after each iteration.
+    """
+
+    steps: int = 100
+    epsilon: float = 0.1
+    prediction: float = 1.0
+    input: float = 1.0
+    trust: float = 0.25
+    gamma: float = 0.5
+    eta: float = 0.1
+    tolerance: float = 0.01
+    beyond: bool = False
+    rho: float | None = 5.0
+    observer: Callable[[Search], None] | None = field(default=None, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        where = type(self).__name__
+        good = isinstance(self.steps, int) and self.steps > 0
+        require(good, where, "steps", "a positive whole number", self.steps)
+        for name in ("epsilon", "trust"):
+            value = getattr(self, name)
+            require(0 < value < torch.inf, where, name, "positive", value)
+        for name in ("prediction", "input"):
+            value = getattr(self, name)
+            require(0 <= value < torch.inf, where, name, "0 or more", value)
+        for name in ("gamma", "eta", "tolerance"):
+            value = getattr(self, name)
+            require(0 < value < 1, where, name, "between 0 and 1", value)
+
+    @property
+    def length(self) -> int:
+        return self.steps
+
+    def propose(
+        self, problem: Problem, judge: Judge, generator: torch.Generator
+    ) -> Iterator[Proposal]:
+        del generator
+        check_differentiable(problem)
+        source = problem.model if self.rho is None else surrogate(problem.model, self.rho)
+        weights = (self.prediction, self.input)
+        search = Search(
+            View.of(problem, source, "all", self.epsilon),
+            Rules(weights, self.trust, self.gamma, self.eta, self.tolerance),
+        )
+        for _ in range(self.steps):
+            moved = search.iterate().to(problem.x.device)
+            yield Proposal(search.x[moved], moved)
+            if self.beyond:
+                search.leave_flipped(moved.cpu())
+            else:
+                for row in (judge.first_flip >= 0).nonzero().flatten().tolist():
+                    search.outcome[row] = Outcome.FLIPPED
+            if self.observer is not None:
+                self.observer(search)
+            if len(search.running()) == 0:
+                return
+
+    def trace(
+        self,
+        model: nn.Module,
+        explainer: Explainer,
+        x: Tensor,
+        *,
+        k: int,
+        target: Tensor | int | None = None,
+    ) -> TrustRegionTrace:
+        """The attack, with its number of iterations, its outcome and the gaps it met per row."""
+        found: dict[int, Search] = {}  # one for each chunk of rows, in order
+        attack = replace(self, observer=lambda search: found.update({id(search): search}))
+        result = attack(model, explainer, x, k=k, target=target)
+        searches = list(found.values())
+        ends = [end or Outcome.EXHAUSTED for search in searches for end in search.outcome]
+        flipped = (result.first_flip >= 0).tolist()
+        return TrustRegionTrace(
+            result,
+            iterations=torch.cat([s.iterations for s in searches]),
+            outcome=tuple(
+                Outcome.FLIPPED if f else end for f, end in zip(flipped, ends, strict=True)
+            ),
+            h_up=torch.cat([s.h_up * s.view.size for s in searches]),
+            h_low=torch.cat([s.h_low * s.view.size for s in searches]),
+            objectives=torch.cat([s.alive.sum(1) for s in searches]),
+        )
