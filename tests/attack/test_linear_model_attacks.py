@@ -1,4 +1,4 @@
-"""What attacks by linear models promise like every attack."""
+"""What TrustRegionAttack and ParetoAttack promise like every attack."""
 
 import copy
 
@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from nets import GraphNet, Siamese, cnn, make, mlp, randn
-from r2et.attack import TrustRegionAttack
+from r2et.attack import ParetoAttack, TrustRegionAttack
 from r2et.errors import InputError
 from r2et.explain import Captum, Gradient, GradientTimesInput, SmoothGrad
 from r2et.models import predict
@@ -17,6 +17,8 @@ from r2et.region import L2, Linf
 ATTACKS = [
     pytest.param(lambda region: TrustRegionAttack(region, steps=15), id="trust"),
     pytest.param(lambda region: TrustRegionAttack(region, steps=15, beyond=True), id="beyond"),
+    pytest.param(lambda region: ParetoAttack(region, steps=10), id="pareto"),
+    pytest.param(lambda region: ParetoAttack(region, steps=10, constraint="distance"), id="near"),
 ]
 SCALE = [0.5, 1.0, 2.0, 1.0, 1.0, 0.7]
 REGIONS = [

@@ -4,6 +4,7 @@ from r2et.attack.base import Attack, AttackResult
 from r2et.attack.feasible import FeasibleSearch
 from r2et.attack.gradient import ERAttack, MSEAttack, SwapAttack, TopMassAttack
 from r2et.attack.minimum_norm import MinimumNorm
+from r2et.attack.pareto import ParetoAttack
 from r2et.attack.random_search import RandomSearch
 from r2et.attack.strong import StrongAttack
 from r2et.attack.trust_region import TrustRegionAttack, TrustRegionTrace
@@ -17,6 +18,7 @@ __all__ = [
     "MSEAttack",
     "MinimumNorm",
     "Outcome",
+    "ParetoAttack",
     "RandomSearch",
     "StrongAttack",
     "SwapAttack",

@@ -1,0 +1,154 @@
+"""Steepest descent for several objectives: a direction in which every gap falls [2022]."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, final
+
+import torch
+from torch import Tensor
+
+from r2et.attack.base import Attack, Judge, Proposal
+from r2et.attack.gradient import check_differentiable, surrogate
+from r2et.attack.problem import Problem
+from r2et.attack.steepest import Descent, Near, common_descent
+from r2et.attack.view import View
+from r2et.errors import require
+
+# Halvings of a step before a row gives up: 2^-12 of it no longer changes a float32 gap.
+HALVINGS = 12
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class ParetoAttack(Attack):
+    """Lowers all gaps together until none can fall without another one rising.
+
+    steps: at most. pairs: "all" k (n - k), or the "closest", nested around the border. armijo: the
+    share beta of the promised descent that every gap must show. constraint: "argmax", steps that
+    change the prediction are halved; "distance", ||f(x) - f(x')|| <= limit for the probabilities,
+    by a merit function with weight `penalty`; "none". limit: by default the row's largest that
+    surely keeps its class. tolerance: a point is critical when its common slope, in mean scores
+    per radius, is below this. rho: slopes and gaps of a softplus_rho copy; None: the network's own.
+    """
+
+    steps: int = 100
+    pairs: Literal["all", "closest"] = "closest"
+    armijo: float = 0.1
+    constraint: Literal["none", "argmax", "distance"] = "argmax"
+    limit: float | None = None
+    penalty: float = 10.0
+    tolerance: float = 1e-3
+    rho: float | None = 5.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        where = type(self).__name__
+        good = isinstance(self.steps, int) and self.steps > 0
+        require(good, where, "steps", "a positive whole number", self.steps)
+        require(self.pairs in ("all", "closest"), where, "pairs", "all or closest", self.pairs)
+        require(0 < self.armijo < 1, where, "armijo", "between 0 and 1", self.armijo)
+        names = ("none", "argmax", "distance")
+        good = self.constraint in names
+        require(good, where, "constraint", f"one of {', '.join(names)}", self.constraint)
+        good = self.limit is None or 0 < self.limit < torch.inf
+        require(good, where, "limit", "None or positive", self.limit)
+        for name in ("penalty", "tolerance"):
+            value = getattr(self, name)
+            require(0 < value < torch.inf, where, name, "positive", value)
+
+    @property
+    def length(self) -> int:
+        return self.steps
+
+    def propose(
+        self, problem: Problem, judge: Judge, generator: torch.Generator
+    ) -> Iterator[Proposal]:
+        del generator
+        check_differentiable(problem)
+        source = problem.model if self.rho is None else surrogate(problem.model, self.rho)
+        view = View.of(problem, source, self.pairs, 1.0)
+        x, rows = problem.x.clone(), torch.arange(len(problem.x))
+        lengths = torch.ones(len(x), dtype=torch.float64)
+        for _ in range(self.steps):
+            rows = rows[torch.isin(rows, judge.open_rows().cpu())]
+            found = self._directions(view, x, rows, lengths)
+            theta = torch.tensor([each.theta for each in found], dtype=torch.float64)
+            # Far from all limits theta is -length / 2 times the squared common slope.
+            on = (-2 * theta.clamp(max=0) / lengths[rows]).sqrt() >= self.tolerance
+            rows = rows[on]
+            if len(rows) == 0:
+                return
+            descents = [each for each, going in zip(found, on.tolist(), strict=True) if going]
+            there, share, fit = self._search(view.rows(rows), x[rows.to(x.device)], descents)
+            went = share > 0
+            rows, share, fit, there = rows[went], share[went], fit[went], there[went.to(x.device)]
+            x[rows.to(x.device)] = there
+            # A step taken whole may be too short; one that was cut says how long the next can be.
+            lengths[rows] *= torch.where(share == 1, 2.0, share)
+            yield Proposal(there[fit.to(x.device)], rows[fit].to(x.device))
+
+    def _directions(self, view: View, x: Tensor, rows: Tensor, lengths: Tensor) -> list[Descent]:
+        """The common descent of each row, a few rows' slopes at a time."""
+        found = []
+        first, second = view.places.T.numpy()
+        for some in view.split(rows):
+            part, here = view.rows(some), x[some.to(x.device)]
+            slopes, rooms = part.slopes(here), part.room(here)
+            away, scale = self._away(part, here), self._scale(part)
+            for i, row in enumerate(some.tolist()):
+                near = None
+                if self.constraint == "distance":
+                    by_class = slopes.prediction[i] * scale[i]
+                    near = Near(away[i].numpy(), by_class.numpy(), self.penalty)
+                ranked, length = slopes.scores[i].numpy(), float(lengths[row])
+                found.append(common_descent(ranked, first, second, rooms[i], length, near))
+        return found
+
+    def _search(
+        self, view: View, x: Tensor, descents: list[Descent]
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Armijo: the longest step t u, t = 1, 1/2, ..., with enough descent of every merit.
+
+        merit_l(x + t u) <= merit_l(x) + beta t rate_l. Returns points, t (0 where there is none)
+        and whether the point keeps the constraint.
+        """
+        steps = torch.stack([torch.from_numpy(each.step) for each in descents])
+        rates = torch.stack([torch.from_numpy(each.rates) for each in descents])
+        start, _ = self._merits(view, x)
+        there, share = x.clone(), torch.zeros(len(x), dtype=torch.float64)
+        fits = torch.ones(len(x), dtype=torch.bool)
+        left, t = torch.arange(len(x)), 1.0
+        for _ in range(HALVINGS):
+            part = view.rows(left)
+            points = part.step(x[left.to(x.device)], t * steps[left])
+            merits, fit = self._merits(part, points)
+            enough = (merits <= start[left] + self.armijo * t * rates[left]).all(1)
+            if self.constraint == "argmax":
+                enough &= fit
+            taken = left[enough]
+            there[taken.to(x.device)] = points[enough.to(x.device)]
+            share[taken], fits[taken] = t, fit[enough]
+            left, t = left[~enough], t / 2
+            if len(left) == 0:
+                break
+        return there, share, fits
+
+    def _merits(self, view: View, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Merits (B, m): gaps plus the price of the violated constraint; and which rows keep it."""
+        gaps = view.gaps(x)
+        if self.constraint == "distance":
+            over = self._away(view, x).norm(dim=1) - 1
+            return gaps + self.penalty * over.clamp(min=0)[:, None], over <= 0
+        if self.constraint == "argmax":
+            return gaps, view.problem.kept(x).cpu()
+        return gaps, torch.ones(len(gaps), dtype=torch.bool)
+
+    def _away(self, view: View, x: Tensor) -> Tensor:
+        """(B, C) change of the probabilities, in units of the limit."""
+        return view.away(x)[:, : view.clean.shape[1]] * self._scale(view)[:, None]
+
+    def _scale(self, view: View) -> Tensor:
+        """(B,) the view's unit of a change of the prediction over the limit's."""
+        return torch.ones_like(view.margin) if self.limit is None else view.margin / self.limit
