@@ -184,6 +184,24 @@ def test_a_promise_nothing_can_keep_ends_the_search():
     assert HALVINGS > 3
 
 
+def test_a_step_that_changes_the_class_is_halved_until_it_does_not():
+    model = make(lambda: nn.Linear(3, 1), dtype=torch.float64)
+    model.weight.data = torch.tensor([[1.0, 0.0, 0.0]]).double()
+    model.bias.data = torch.tensor([0.5]).double()  # class 1 as long as x_0 > -0.5
+
+    def scores(x):
+        return torch.stack([5 + x[:, 0], x.new_zeros(len(x))], 1)
+
+    x = torch.zeros(1, 3, dtype=torch.float64)
+    view = View.of(posed(Scored(function=scores), model, x, radius=1.0), model, "all", 1.0)
+    descent = Descent(np.array([-0.9, 0, 0]), np.array([-0.9 / 2.5]), -1.0)
+    there, share, _ = ParetoAttack(rho=None)._search(view, x, [descent])
+    assert share.tolist() == [0.5]
+    assert float(there[0, 0]) == pytest.approx(-0.45)
+    freely = ParetoAttack(rho=None, constraint="none")._search(view, x, [descent])
+    assert freely[1].tolist() == [1.0]
+
+
 def steps_of(attack, model, x, k=2):
     """The points an attack passes, row by row."""
     problem = Problem.pose("test", model, Gradient(), attack.region, x, k, None)
