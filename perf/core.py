@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import os
-import platform
 import statistics
 import time
 from collections.abc import Callable
-from datetime import datetime, timezone
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -18,9 +13,8 @@ from torch import Tensor
 from r2et.explain import Gradient, IntegratedGradients, SmoothGrad
 from r2et.models import MLP
 from r2et.rank import gap, gap_sum, ranking, thickness
-from r2et.version import __version__
+from recording import save
 
-OUT = Path(__file__).parent / "records" / "core.json"
 REPEATS = 9
 
 
@@ -90,21 +84,12 @@ def main() -> None:
     """Measure, print, record."""
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    record = {
-        "r2et": __version__,
-        "torch": torch.__version__,
-        "python": platform.python_version(),
-        "machine": f"{platform.machine()}, {os.cpu_count()} cores, 1 thread",
-        "repeats": REPEATS,
-        "date": datetime.now(timezone.utc).date().isoformat(),
-        "ratios": {"explanations": explanations(), "pair sums": pair_sums(), "growth": growth()},
-    }
-    for title, ratios in record["ratios"].items():
+    ratios = {"explanations": explanations(), "pair sums": pair_sums(), "growth": growth()}
+    for title, some in ratios.items():
         print(title)
-        for name, ratio in ratios.items():
+        for name, ratio in some.items():
             print(f"  {ratio:8.2f}  {name}")
-    OUT.parent.mkdir(exist_ok=True)
-    OUT.write_text(json.dumps(record, indent=1) + "\n")
+    save("core", {"repeats": REPEATS, "ratios": ratios})
 
 
 if __name__ == "__main__":

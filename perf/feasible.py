@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import platform
 import time
-from datetime import datetime, timezone
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -16,9 +12,8 @@ from r2et.data import load
 from r2et.demo import train
 from r2et.explain import Gradient
 from r2et.region import Feasible
-from r2et.version import __version__
+from recording import save
 
-OUT = Path(__file__).parent / "records" / "feasible.json"
 MOVES = {"age": 2, "hours per week": 2}
 BORN = ("race", "sex", "native country")
 CASES: tuple[tuple[int, tuple[str, ...]], ...] = ((0, ()), (1, ()), (1, BORN), (2, ()))
@@ -58,18 +53,16 @@ def measure() -> list[dict[str, Any]]:
 def main() -> None:
     """Measure on one thread and write the record."""
     torch.set_num_threads(1)
-    record = {
-        "what": "FeasibleSearch on Adult's test rows, Gradient, k = 8, network r2et.demo.train(0)",
-        "moves": MOVES,
-        "rows": len(load("adult").test.y),
-        "searched": SEARCHED,
-        "cases": measure(),
-        "r2et": __version__,
-        "torch": torch.__version__,
-        "machine": f"{platform.machine()}, one thread of a shared machine",
-        "when": datetime.now(timezone.utc).date().isoformat(),
-    }
-    OUT.write_text(json.dumps(record, indent=2) + "\n")
+    save(
+        "feasible",
+        {
+            "what": "FeasibleSearch, Adult's test rows, Gradient, k = 8, r2et.demo.train(data, 0)",
+            "moves": MOVES,
+            "rows": len(load("adult").test.y),
+            "searched": SEARCHED,
+            "cases": measure(),
+        },
+    )
 
 
 if __name__ == "__main__":

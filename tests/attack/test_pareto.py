@@ -207,8 +207,8 @@ def steps_of(attack, model, x, k=2):
     problem = Problem.pose("test", model, Gradient(), attack.region, x, k, None)
     judge = Judge(problem, "last", 1.0)
     paths = [[x[i]] for i in range(len(x))]
-    for step, proposal in enumerate(attack.propose(problem, judge, torch.Generator())):
-        judge(proposal, step)
+    for proposal in attack.propose(problem, judge, torch.Generator()):
+        judge(proposal)
         for row, point in zip(proposal.rows.tolist(), proposal.points, strict=True):
             paths[row].append(point)
     return [torch.stack(path) for path in paths]

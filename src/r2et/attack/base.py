@@ -134,7 +134,7 @@ class Judge:
         self.x_adv = problem.x.clone()
         self.value = torch.full((rows,), torch.inf if keep == "nearest" else 1.0, device=device)
         self.first_flip = torch.full((rows,), -1, device=device)
-        self.seen = 0  # proposals so far, per row
+        self.seen = torch.zeros(rows, dtype=torch.long, device=device)  # points proposed so far
 
     def open_rows(self, rows: Tensor | None = None) -> Tensor:
         """Those of the rows, or of all, that could still be made worse."""
@@ -168,8 +168,8 @@ class Judge:
         flips = precision < self.flip_below
         new = flips.any(0) & (self.first_flip[rows] < 0)
         first = flips.int().argmax(0)
-        self.first_flip[rows[new]] = self.seen + 1 + first[new]
-        self.seen += len(precision)
+        self.first_flip[rows[new]] = self.seen[rows[new]] + 1 + first[new]
+        self.seen[rows] += len(precision)
 
     def result(self) -> AttackResult:
         """Everything once more from scratch: a proposal's own word counts for nothing here."""

@@ -58,7 +58,7 @@ class View:
             clean = probabilities(problem, x)
         size = problem.explain(x, model=source).double().abs().mean(1) * unit
         held = torch.zeros(x[0].numel(), dtype=torch.bool)
-        held[list(problem.region.frozen)] = True
+        held[list(problem.ball.frozen)] = True
         return View(
             *(problem, source, ranking(problem.scores), pairs(n, problem.k, kind)),
             size=size.cpu().clamp(min=torch.finfo(torch.float32).tiny),
@@ -105,7 +105,7 @@ class View:
 
     def room(self, x: Tensor) -> list[Room]:
         """Where each row's step may go, as far as boxes and balls can say."""
-        region, flat = self.problem.region, x.flatten(1).double()
+        region, flat = self.problem.ball, x.flatten(1).double()
         z = self.moved(x)
         low, high = torch.full_like(z, -torch.inf), torch.full_like(z, torch.inf)
         if region.bounds is not None:
@@ -134,7 +134,7 @@ class View:
     @property
     def unit(self) -> Tensor:
         """What a step of 1 is in the input: a number, or one per feature."""
-        region = self.problem.region
+        region = self.problem.ball
         scale = torch.as_tensor(1.0 if region.scale is None else region.scale)
         return scale.double().to(self.problem.x.device) * region.radius
 

@@ -1,0 +1,139 @@
+"""How strong and how fast the attacks are: writes perf/records/attacks.json.
+
+`python perf/attacks.py` takes about half an hour on one core; `--quick` a few minutes, unrecorded.
+Bank and COMPAS come from R2ET_DATA, the cache or their sources (see `r2et data`).
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any
+
+import torch
+from sklearn.metrics import roc_auc_score
+from torch import nn
+from torch.nn.functional import cross_entropy
+
+from r2et.attack import (
+    Attack,
+    ERAttack,
+    MSEAttack,
+    ParetoAttack,
+    RandomSearch,
+    StrongAttack,
+    SwapAttack,
+    TopMassAttack,
+    TrustRegionAttack,
+)
+from r2et.data import Data, load
+from r2et.explain import Gradient
+from r2et.models import MLP
+from r2et.rank import gap_sum, ranking
+from r2et.region import L2
+from recording import save
+
+K = 8
+RADII = (1.0, 0.3)
+# A network that maximises its gaps, as R2ET\H does: weight of the mean scale-free gap.
+KINDS = {"leaky": ("leaky_relu", 0.0), "softplus": ("softplus", 0.0), "gap": ("leaky_relu", 0.1)}
+
+
+def train(data: Data, activation: str, weight: float, epochs: int = 5) -> nn.Module:
+    """The papers' network; with a weight, also trained for large gaps between its scores."""
+    torch.manual_seed(0)
+    model = MLP(len(data.names), activation=activation)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    x, y = data.train
+    for _ in range(epochs):
+        for batch in torch.randperm(len(y)).split(256):
+            optimizer.zero_grad()
+            loss = cross_entropy(model(x[batch]), y[batch])
+            if weight:
+                scores = Gradient()(model, x[batch], create_graph=True)
+                scores = scores / scores.mean(1, keepdim=True).clamp(min=1e-6)
+                pairs = K * (scores.shape[1] - K)
+                loss = loss - weight * gap_sum(scores, ranking(scores), K).mean() / pairs
+            loss.backward()
+            optimizer.step()
+    return model.eval().requires_grad_(False)
+
+
+def attacks(radius: float) -> dict[str, Attack]:
+    """Everything that is compared, each with its own budget."""
+    region, steps = L2(radius), {"steps": 1000, "step_size": radius / 1000}
+    return {
+        "ERAttack, as printed (last)": ERAttack(region, **steps, keep="last"),
+        "ERAttack": ERAttack(region, **steps),
+        "ERAttack, softplus copy": ERAttack(region, **steps, rho=10.0),
+        "MSEAttack, softplus copy": MSEAttack(region, **steps, rho=10.0),
+        "TopMassAttack, softplus copy": TopMassAttack(region, **steps, rho=10.0),
+        "SwapAttack, softplus copy": SwapAttack(region, **steps, rho=10.0),
+        "RandomSearch, 2000": RandomSearch(region, points=2000),
+        "TrustRegionAttack": TrustRegionAttack(region),
+        "ParetoAttack": ParetoAttack(region),
+        "StrongAttack, fast": StrongAttack(region, budget="fast"),
+        "StrongAttack": StrongAttack(region),
+    }
+
+
+def strength(rows: int, names: tuple[str, ...]) -> list[dict[str, Any]]:
+    """Mean P@8 of every attack on every network."""
+    found = []
+    for name in names:
+        data = load(name)
+        x, y = data.test.x[:rows], data.test.y
+        for kind, (activation, weight) in KINDS.items():
+            model = train(data, activation, weight)
+            auc = float(roc_auc_score(y.numpy(), model(data.test.x).diff(dim=1)[:, 0].numpy()))
+            for radius in RADII:
+                entry: dict[str, Any] = {"data": name, "network": kind, "auc": auc}
+                entry |= {"radius": radius, "rows": len(x), "precision": {}, "seconds": {}}
+                for title, attack in attacks(radius).items():
+                    start = time.perf_counter()
+                    result = attack(model, Gradient(), x, k=K)
+                    entry["seconds"][title] = round(time.perf_counter() - start, 2)
+                    entry["precision"][title] = round(float(result.precision.mean()), 4)
+                found.append(entry)
+                best = min(v for t, v in entry["precision"].items() if "Strong" not in t)
+                strong = entry["precision"]["StrongAttack"]
+                print(f"{name:7} {kind:9} {radius:3} {auc:.3f} {strong:.4f} {best:.4f}", flush=True)
+    return found
+
+
+def speed(rows: int) -> dict[str, float]:
+    """Batched ERAttack against one row at a time, and what 7000 rows x 1000 steps take."""
+    data = load("adult")
+    model, x = train(data, "leaky_relu", 0.0, epochs=1), data.test.x
+    attack = ERAttack(L2(1.0), steps=50, step_size=0.02)
+
+    def took(batch: torch.Tensor, attack: Attack) -> float:
+        start = time.perf_counter()
+        attack(model, Gradient(), batch, k=K)
+        return time.perf_counter() - start
+
+    took(x[:256], attack)
+    batched = min(took(x[:256], attack) for _ in range(5))
+    looped = min(sum(took(row[None], attack) for row in x[:32]) for _ in range(2)) * 8
+    found = {"256 rows: one by one / batched": looped / batched}
+    found[f"seconds for {rows} rows x 1000 steps"] = took(x[:rows], ERAttack(L2(1.0)))
+    return found
+
+
+def main() -> None:
+    """Measure, print, record."""
+    torch.set_num_threads(1)
+    quick = "--quick" in sys.argv[1:]
+    measured = {
+        "k": K,
+        "speed": speed(700 if quick else 7000),
+        "strength": strength(*((30, ("adult",)) if quick else (300, ("adult", "bank", "compas")))),
+    }
+    for name, value in measured["speed"].items():
+        print(f"{value:8.2f}  {name}")
+    if not quick:
+        save("attacks", measured)
+
+
+if __name__ == "__main__":
+    main()
