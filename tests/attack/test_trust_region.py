@@ -302,7 +302,7 @@ def test_a_piecewise_linear_network_needs_a_smooth_copy():
         flipped = end is Outcome.FLIPPED
         assert bool(seeing.result.precision[row] < 1) == flipped
         if flipped:  # the attack stops at once
-            assert seeing.result.first_flip[row] == seeing.iterations[row]
+            assert 0 < seeing.result.first_flip[row] <= seeing.iterations[row]  # accepted steps
 
 
 def test_going_on_after_the_first_flip_lowers_precision():
