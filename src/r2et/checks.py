@@ -15,10 +15,15 @@ def check_input(where: str, x: Tensor, name: str = "x") -> None:
     require(x.is_floating_point(), where, name, "a floating-point tensor (use x.float())", x)
     require(x.ndim >= 2, where, name, "a batch of shape (B, features, ...)", x)
     require(x.numel() > 0, where, name, "a batch of at least one row and one feature", x)
-    if not bool(torch.isfinite(x).all()):
+    if not all_finite(x):
         bad = (~torch.isfinite(x)).flatten(1).any(1).nonzero().flatten()
         value = f"NaN or infinity in {len(bad)} of {len(x)} rows, first in row {int(bad[0])}"
         require(False, where, name, "finite", value)
+
+
+def all_finite(x: Tensor) -> bool:
+    """No NaN and no infinity: a finite sum says so at a tenth of the cost of looking at each."""
+    return bool(x.detach().sum().isfinite()) or bool(torch.isfinite(x).all())
 
 
 def check_scores(where: str, scores: Tensor, name: str = "scores") -> None:

@@ -13,7 +13,8 @@ from r2et.checks import check_k
 from r2et.errors import require
 from r2et.explain import Explainer
 from r2et.models.output import classes, logits, predict, target_rows
-from r2et.rank import top_k_mask
+from r2et.rank import ranking, top_k_mask
+from r2et.rank.order import mask_of
 from r2et.region import Ball, Region, as_ball
 
 Objective: TypeAlias = Callable[[Tensor, "Problem"], Tensor]
@@ -24,7 +25,7 @@ class Problem:
     """B rows of one model, under one explanation, in one region.
 
     x: (B, ...). label: (B,) predicted class, which must stay. target: (B,) explained class.
-    scores: (B, n) clean explanation. top: (B, n) bool, its top k.
+    scores: (B, n) clean explanation. order: (B, n) its ranking. top: (B, n) bool, its top k.
     """
 
     where: str
@@ -36,6 +37,7 @@ class Problem:
     label: Tensor
     target: Tensor
     scores: Tensor
+    order: Tensor
     top: Tensor
 
     @staticmethod
@@ -58,12 +60,13 @@ class Problem:
         check_k(where, k, scores.shape[1])
         return Problem(
             *(where, model, explainer, region, k, x, label, chosen, scores),
+            order=ranking(scores),
             top=top_k_mask(scores, k),
         )
 
     def rows(self, index: Tensor) -> Problem:
         """The same problem for some of its rows."""
-        names = ("x", "label", "target", "scores", "top")
+        names = ("x", "label", "target", "scores", "order", "top")
         return replace(self, **{name: getattr(self, name)[index] for name in names})
 
     def explain(
@@ -81,14 +84,14 @@ class Problem:
 
     def precision(self, scores: Tensor) -> Tensor:
         """P@k of scores (m * B, n) against the clean ones: (m * B,)."""
-        top = self.top.repeat(len(scores) // len(self.top), 1)
+        copies = len(scores) // len(self.order)
         result = scores.new_ones(len(scores))
         # Most rows hold for most of an attack, and whether they do needs no sorting.
-        lowest = scores.masked_fill(~top, torch.inf).amin(1)
-        highest = scores.masked_fill(top, -torch.inf).amax(1)
+        ranked = scores.gather(1, self.order.repeat(copies, 1) if copies > 1 else self.order)
+        lowest, highest = ranked[:, : self.k].amin(1), ranked[:, self.k :].amax(1)
         moved = (lowest <= highest).nonzero().flatten()
         if len(moved):
-            still = top_k_mask(scores[moved], self.k) & top[moved]
+            still = mask_of(scores[moved], self.k) & self.top[moved % len(self.top)]
             result[moved] = still.sum(1).to(scores.dtype) / self.k
         return result
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from r2et.checks import check_model_input
+from r2et.checks import all_finite, check_model_input
 from r2et.errors import require
 from r2et.explain.reduce import REDUCTIONS, Reduction, normalized
 from r2et.models.output import classes, logits, target_classes, target_rows, undisturbed
@@ -110,7 +110,7 @@ class Explainer(ABC):
         raw = self.attribute(model, x, target, create_graph=create_graph)
         scores = REDUCTIONS[self.reduce](raw)
         scores = normalized(scores) if self.normalize else scores
-        if not bool(torch.isfinite(scores).all()):
+        if not all_finite(scores):
             rows = (~torch.isfinite(scores)).any(1).nonzero().flatten()
             what = "one whose explanation is finite at x"
             found = f"NaN or infinity in row {int(rows[0])}"

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor, nn
 
-from r2et.checks import check_model_input
+from r2et.checks import all_finite, check_model_input
 from r2et.errors import InputError, R2ETError, first_line, require
 
 OUT_OF_MEMORY: type[BaseException] = getattr(
@@ -47,7 +47,7 @@ def logits(model: nn.Module, x: Tensor, where: str = "logits") -> Tensor:
     out = out[:, None] if out.ndim == 1 else out
     good = out.ndim == 2 and len(out) == len(x) and out.shape[1] > 0 and out.is_floating_point()
     require(good, where, "model", f"one that returns logits of shape ({len(x)}, C)", out)
-    if not bool(torch.isfinite(out).all()):
+    if not all_finite(out):
         rows = (~torch.isfinite(out)).any(1).nonzero().flatten()
         require(
             False, where, "model", "one with finite logits", f"NaN or inf in row {int(rows[0])}"

@@ -171,7 +171,7 @@ class Ball(Region):
         """(B, n) -> (B,)."""
 
     @abstractmethod
-    def _shrink(self, size: Tensor, room: Tensor) -> Tensor:
+    def _shrink(self, size: Tensor, room: Tensor | None) -> Tensor:
         """The nearest vector to `size` (B, n) >= 0 in the ball with no coordinate above `room`."""
 
     @abstractmethod
@@ -221,8 +221,10 @@ class Ball(Region):
             placed = torch.minimum(torch.maximum(placed, low), high)
         return torch.where(self._held(flat), flat, placed)
 
-    def _room(self, flat: Tensor, move: Tensor) -> Tensor:
+    def _room(self, flat: Tensor, move: Tensor) -> Tensor | None:
         """How far each coordinate may go in the direction of `move`, in units of scale."""
+        if self.bounds is None and not self.frozen:
+            return None
         room = torch.full_like(flat, math.inf)
         if self.bounds is not None:
             low, high = self._limits(flat)

@@ -19,8 +19,8 @@ class L2(Ball):
         norm: Tensor = torch.linalg.vector_norm(move, dim=1)
         return norm
 
-    def _shrink(self, size: Tensor, room: Tensor) -> Tensor:
-        if self.bounds is None and not self.frozen:
+    def _shrink(self, size: Tensor, room: Tensor | None) -> Tensor:
+        if room is None:
             # In float64: the square of a far point overflows in float32.
             norm = self._norm(size.double())[:, None]
             return size * (self.radius / norm.clamp(min=self.radius)).to(size.dtype)
@@ -40,8 +40,9 @@ class Linf(Ball):
     def _norm(self, move: Tensor) -> Tensor:
         return move.abs().amax(dim=1)
 
-    def _shrink(self, size: Tensor, room: Tensor) -> Tensor:
-        return torch.minimum(size, room).clamp(max=self.radius)
+    def _shrink(self, size: Tensor, room: Tensor | None) -> Tensor:
+        size = size if room is None else torch.minimum(size, room)
+        return size.clamp(max=self.radius)
 
     def _uniform(self, shape: tuple[int, ...], generator: torch.Generator | None) -> Tensor:
         points = torch.rand(shape, generator=generator, dtype=torch.float64)
