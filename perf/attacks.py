@@ -1,4 +1,4 @@
-"""How strong and how fast the attacks are: writes perf/records/attacks.json.
+"""How strong the attacks are: writes perf/records/attacks.json.
 
 `python perf/attacks.py` takes about half an hour on one core; `--quick` a few minutes, unrecorded.
 Bank and COMPAS come from R2ET_DATA, the cache or their sources (see `r2et data`).
@@ -63,14 +63,13 @@ def attacks(radius: float) -> dict[str, Attack]:
     """Everything that is compared, each with its own budget."""
     region, steps = L2(radius), {"steps": 1000, "step_size": radius / 1000}
     return {
-        "ERAttack, as printed (last)": ERAttack(region, **steps, keep="last"),
         "ERAttack": ERAttack(region, **steps),
         "ERAttack, softplus copy": ERAttack(region, **steps, rho=10.0),
         "MSEAttack, softplus copy": MSEAttack(region, **steps, rho=10.0),
         "TopMassAttack, softplus copy": TopMassAttack(region, **steps, rho=10.0),
         "SwapAttack, softplus copy": SwapAttack(region, **steps, rho=10.0),
         "RandomSearch, 2000": RandomSearch(region, points=2000),
-        "TrustRegionAttack": TrustRegionAttack(region),
+        "TrustRegionAttack": TrustRegionAttack(region, steps=30),
         "ParetoAttack": ParetoAttack(region),
         "StrongAttack, fast": StrongAttack(region, budget="fast"),
         "StrongAttack": StrongAttack(region),
@@ -101,38 +100,14 @@ def strength(rows: int, names: tuple[str, ...]) -> list[dict[str, Any]]:
     return found
 
 
-def speed(rows: int) -> dict[str, float]:
-    """Batched ERAttack against one row at a time, and what 7000 rows x 1000 steps take."""
-    data = load("adult")
-    model, x = train(data, "leaky_relu", 0.0, epochs=1), data.test.x
-    attack = ERAttack(L2(1.0), steps=50, step_size=0.02)
-
-    def took(batch: torch.Tensor, attack: Attack) -> float:
-        start = time.perf_counter()
-        attack(model, Gradient(), batch, k=K)
-        return time.perf_counter() - start
-
-    took(x[:256], attack)
-    batched = min(took(x[:256], attack) for _ in range(5))
-    looped = min(sum(took(row[None], attack) for row in x[:32]) for _ in range(2)) * 8
-    found = {"256 rows: one by one / batched": looped / batched}
-    found[f"seconds for {rows} rows x 1000 steps"] = took(x[:rows], ERAttack(L2(1.0)))
-    return found
-
-
 def main() -> None:
     """Measure, print, record."""
     torch.set_num_threads(1)
     quick = "--quick" in sys.argv[1:]
-    measured = {
-        "k": K,
-        "speed": speed(700 if quick else 7000),
-        "strength": strength(*((30, ("adult",)) if quick else (300, ("adult", "bank", "compas")))),
-    }
-    for name, value in measured["speed"].items():
-        print(f"{value:8.2f}  {name}")
+    rows, names = (30, ("adult",)) if quick else (300, ("adult", "bank", "compas"))
+    found = strength(rows, names)
     if not quick:
-        save("attacks", measured)
+        save("attacks", {"k": K, "strength": found})
 
 
 if __name__ == "__main__":
