@@ -99,12 +99,8 @@ def main() -> None:
     """Measure, print, record."""
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    ratios = {
-        "explanations": explanations(),
-        "pair sums": pair_sums(),
-        "growth": growth(),
-        "attacks": attacks(),
-    }
+    measured = (explanations, pair_sums, growth, attacks)
+    ratios = {part.__name__.replace("_", " "): part() for part in measured}
     for title, some in ratios.items():
         print(title)
         for name, ratio in some.items():

@@ -1,0 +1,106 @@
+"""Write what was measured into the pages: `python tools/measured.py [--check]`.
+
+Between `<!-- measured: NAME -->` and `<!-- end -->` a page holds what NAME makes of the records in
+perf/records, and nothing typed by hand.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+MARK = re.compile(r"(<!-- measured: (\w+) -->\n).*?(<!-- end -->)", re.S)
+
+
+def record(name: str) -> dict[str, Any]:
+    """One of perf/records."""
+    found: dict[str, Any] = json.loads((ROOT / "perf" / "records" / f"{name}.json").read_text())
+    return found
+
+
+def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """A Markdown table."""
+    lines = [list(head)]
+    lines.append(["---"] * len(lines[0]))
+    lines += [list(row) for row in rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def made_with(found: dict[str, Any]) -> str:
+    """What a record was measured with, in a sentence."""
+    return (
+        f"Measured with r2et {found['r2et']}, torch {found['torch']}, Python {found['python']}, "
+        f"{found['machine']}, on {found['date']}."
+    )
+
+
+def attack_strength() -> str:
+    """Mean P@8 of every attack, lowest in bold."""
+    found = record("attacks")
+    cases = found["strength"]
+    titles = list(cases[0]["precision"])
+    rows = []
+    for case in cases:
+        lowest = min(case["precision"].values())
+        cells = [
+            f"**{100 * v:.1f}**" if v == lowest else f"{100 * v:.1f}"
+            for v in case["precision"].values()
+        ]
+        name = [case["data"], case["network"], str(case["radius"]), f"{case['auc']:.3f}"]
+        rows.append([*name, *cells])
+    return f"{table(['data', 'network', 'radius', 'AUC', *titles], rows)}\n\n{made_with(found)}"
+
+
+def trust_region() -> str:
+    """How Algorithm 2 ends, and whether its iterations follow thickness."""
+    found = record("trust_region")
+    rows = []
+    for case in found["cases"]:
+        gap, share = case["spearman_gap"], case["spearman_probability"]
+        rows.append(
+            [
+                str(case["radius"]),
+                str(case["epsilon"]),
+                f"{case['flippable']:.0%}",
+                f"{case['flipped_of_flippable']:.0%}",
+                f"{case['mean_iterations']:.1f}",
+                f"{gap['rho']:.2f} (p = {gap['p']:.1g})",
+                f"{share['rho']:.2f} (p = {share['p']:.1g})",
+            ]
+        )
+    head = ["radius", "epsilon", "flippable (MinimumNorm)", "of these flipped", "mean iterations"]
+    head += ["Spearman with gap thickness", "with probability thickness"]
+    return f"{table(head, rows)}\n\n{found['rows']} rows of Adult. {made_with(found)}"
+
+
+PARTS: dict[str, Callable[[], str]] = {
+    "attack_strength": attack_strength,
+    "trust_region": trust_region,
+}
+
+
+def filled(page: str) -> str:
+    """A page with its measured parts made anew."""
+    return MARK.sub(lambda m: f"{m[1]}{PARTS[m[2]]()}\n{m[3]}", page)
+
+
+def main() -> None:
+    """Rewrite the pages, or with --check say which are out of date."""
+    for path in sorted((ROOT / "docs").rglob("*.md")):
+        text = path.read_text()
+        new = filled(text)
+        if new == text:
+            continue
+        if "--check" in sys.argv[1:]:
+            sys.exit(f"measured: {path.relative_to(ROOT)} must be made anew from its records.")
+        path.write_text(new)
+        print(path.relative_to(ROOT))
+
+
+if __name__ == "__main__":
+    main()
