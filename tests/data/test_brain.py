@@ -1,43 +1,63 @@
 """Brain networks in pairs: who is paired with whom, and what a user's own file may look like."""
 
+import io
+
 import numpy as np
 import pytest
 import torch
 
 from r2et.data import Origin, load
-from r2et.data.brain import full, symmetric
-from r2et.data.graph_pairs import MOST, pair_up
+from r2et.data.graph_pairs import MOST, edge_names, pair_up
 from r2et.errors import InputError, UnavailableError
+from r2et.explain import Gradient
+from r2et.models import SiameseGCN
+from r2et.rank import top_k
 from real_data import real
 
 NODES = {"abide": 116, "adhd-frontal": 28, "kki": 190, "ohsu": 190, "peking-1": 190}
 PAIRS = {"adhd-frontal": (528, 198, 297)}
 
 
-def numbered(people, nodes=3):
-    """Graphs whose every edge is the number of the person."""
-    graphs = np.ones((people, nodes, nodes), np.float32) * np.arange(people)[:, None, None]
-    return symmetric(graphs)
+def numbered(people, edges=3):
+    """Networks whose every edge is the number of the person."""
+    return np.ones((people, edges), np.float32) * np.arange(people, dtype=np.float32)[:, None]
 
 
 @pytest.mark.parametrize("name", sorted(NODES))
 def test_shapes(name):
     data = real(name)
-    nodes = NODES[name]
-    for part, count in zip((data.train, data.val, data.test), PAIRS.get(name, MOST), strict=True):
-        assert part.x.shape == (count, 2, nodes, nodes)
-        some = part.x[:50]
-        assert torch.equal(some, some.transpose(2, 3))
-        assert not some.diagonal(dim1=2, dim2=3).any()
+    edges = NODES[name] * (NODES[name] - 1) // 2
+    for part, count in zip(data.parts, PAIRS.get(name, MOST), strict=True):
+        assert part.x.shape == (count, 2, edges)
         assert 0.4 < float(part.y.float().mean()) < 0.6
     assert data.k == 50
     assert data.notes == ()
 
 
+def test_fifty_features_are_fifty_edges():
+    """As full matrices, every edge would come twice with equal scores, and k edges be k / 2."""
+    data = real("adhd-frontal")
+    torch.manual_seed(0)
+    scores = Gradient()(SiameseGCN(28), data.test.x[:4])
+    assert scores.shape == (4, 2 * 378) == (4, len(data.names))
+    for row, found in zip(top_k(scores, data.k), scores, strict=True):
+        assert len({data.names[i] for i in row}) == 50
+        assert len(found.unique()) == 756
+
+
+def test_edges_are_named_by_their_regions():
+    data = real("adhd-frontal")
+    assert data.names[0] == "FAG - FAD, first"
+    assert data.names[378] == "FAG - FAD, second"
+    assert len(set(data.names)) == 756
+    assert edge_names("toy", "ABC", 3)[:3] == ("A - B, first", "A - C, first", "B - C, first")
+    assert edge_names("toy", (), 3) == ()
+
+
 def test_pairs_are_a_training_graph_and_another():
     y = np.arange(60) % 2
     data = pair_up("toy", numbered(60), y, k=1, source=Origin("here"))
-    ids = [part.x[:, :, 0, 1].long() for part in (data.train, data.val, data.test)]
+    ids = [part.x[:, :, 0].long() for part in (data.train, data.val, data.test)]
     train = set(ids[0].flatten().tolist())
     held = [set(part[:, 1].tolist()) for part in ids[1:]]
     assert len(train) == 42
@@ -59,17 +79,8 @@ def test_every_part_has_every_label():
     y = np.array([0] * 50 + [1] * 10)
     data = pair_up("toy", numbered(60), y, k=1, source=Origin("here"))
     for part in (data.val, data.test):
-        people = set(part.x[:, 1, 0, 1].long().tolist())
+        people = set(part.x[:, 1, 0].long().tolist())
         assert {int(y[p]) for p in people} == {0, 1}
-
-
-def test_a_triangle_and_back():
-    triangle = np.arange(12.0).reshape(2, 6)
-    graphs = symmetric(full("toy", triangle))
-    assert np.array_equal(graphs[1][np.triu_indices(4, 1)], triangle[1])
-    assert np.array_equal(graphs, graphs.transpose(0, 2, 1))
-    with pytest.raises(InputError, match="fc_triu must be an upper triangle, got 7"):
-        full("toy", np.zeros((2, 7)))
 
 
 @pytest.mark.parametrize(("name", "instead"), [("bp", "adhd-frontal"), ("adhd", "abide")])
@@ -92,38 +103,132 @@ def bp(tmp_path, monkeypatch):
     return tmp_path / "brain" / "bp.npz"
 
 
+Y = np.arange(40) % 2
+
+
+def matrices(people=40, nodes=12):
+    """Symmetric ones with an infinite diagonal, as Fisher z values have."""
+    a = np.random.default_rng(0).normal(size=(people, nodes, nodes))
+    return a + a.transpose(0, 2, 1) + np.where(np.eye(nodes), np.inf, 0)
+
+
 def test_a_file_of_ones_own(bp):
-    y = np.arange(40) % 2
-    np.savez(bp, adjacency=np.random.default_rng(0).random((40, 82, 82)), y=y)
+    full = matrices()
+    row, column = np.triu_indices(12, 1)
+    upper = full[:, row, column]
+    regions = [f"r{i}" for i in range(12)]
+    np.savez(bp, adjacency=full, y=Y.astype(float), regions=regions)
     data = load("bp")
-    assert data.train.x.shape[1:] == (2, 82, 82)
-    assert torch.equal(data.train.x, data.train.x.transpose(2, 3))
+    assert data.train.x.shape[1:] == (2, 66)
+    assert data.names[:2] == ("r0 - r1, first", "r0 - r2, first")
     assert data.source.where == "your own file brain/bp.npz"
-    np.savez(bp, fc_triu=np.zeros((40, 82 * 81 // 2)), y=y)
-    assert load("bp").train.x.shape[1:] == (2, 82, 82)
+    np.savez(bp, fc_triu=upper, y=Y)
+    again = load("bp")
+    assert torch.equal(again.train.x, data.train.x)
+    assert again.names == ()
+
+
+def bad(**changes):
+    return {"adjacency": matrices(), "y": Y, **changes}
 
 
 @pytest.mark.parametrize(
     ("arrays", "message"),
     [
-        ({"y": np.zeros(3)}, "bp: the file must be as docs/data/brain.md describes"),
-        ({"adjacency": np.zeros((3, 4, 5)), "y": np.zeros(3)}, "bp: adjacency must be"),
-        ({"adjacency": np.zeros((20, 4, 4)), "y": np.zeros(20)}, "bp: y must be two labels"),
         (
-            {"adjacency": np.full((20, 4, 4), np.nan), "y": np.arange(20) % 2},
-            "bp: every edge must be a finite number",
+            {"y": np.zeros(3)},
+            "the file must be as docs/data/brain.md describes, got one with ['y'].",
         ),
+        (
+            bad(fc_triu=np.zeros((40, 66))),
+            "the file must be as docs/data/brain.md describes, got one with ['adjacency', "
+            "'fc_triu', 'y'].",
+        ),
+        (
+            bad(adjacency=np.zeros((3, 4, 5))),
+            "adjacency must be an array of shape (people, nodes, nodes), got (3, 4, 5).",
+        ),
+        (
+            bad(adjacency=np.zeros((0, 4, 4))),
+            "adjacency must be an array of shape (people, nodes, nodes), got (0, 4, 4).",
+        ),
+        (
+            bad(adjacency=np.zeros((40, 1, 1))),
+            "adjacency must be of two nodes or more, got 1 node.",
+        ),
+        (bad(adjacency=np.full((40, 12, 12), np.nan)), "adjacency must be finite, got NaN or"),
+        (bad(adjacency=matrices().astype(complex)), "adjacency must be an array of real numbers"),
+        (bad(adjacency=matrices().astype(str)), "adjacency must be an array of real numbers"),
+        (
+            bad(adjacency=np.tril(np.nan_to_num(matrices(), posinf=1))),
+            "adjacency must be symmetric (give triangles as fc_triu), got another matrix in place "
+            "0.",
+        ),
+        (
+            bad(adjacency=matrices(nodes=10)),
+            "every network must be one of more than k = 50 edges, got 45 edges.",
+        ),
+        (
+            bad(adjacency=np.ones((40, 12, 12))),
+            "the networks must be different from person to person, got all the same.",
+        ),
+        (
+            bad(y=np.zeros(40)),
+            "y must be two labels or more, each of 7 people or more, got 40 of label 0.",
+        ),
+        (bad(y=np.where(Y, np.nan, 0)), "y must be whole numbers, got nan in place 1."),
+        (bad(y=Y / 2), "y must be whole numbers, got 0.5 in place 1."),
+        (bad(y=Y.astype(str)), "y must be whole numbers, got an array of <U21."),
+        (bad(y=np.array(1)), "y must be an array of shape (people,), got ()."),
+        (bad(y=Y[:39]), "y must be one number for each of 40 people, got 39."),
+        (
+            {"fc_triu": np.zeros(66), "y": Y},
+            "fc_triu must be an array of shape (people, edges), got (66,).",
+        ),
+        (
+            {"fc_triu": np.zeros((40, 67)), "y": Y},
+            "fc_triu must be upper triangles, got 67 edges.",
+        ),
+        (bad(regions=["a", "b"]), "regions must be a name for each node of 66 edges, got 2 names."),
     ],
 )
 def test_a_bad_file_of_ones_own(bp, arrays, message):
     np.savez(bp, **arrays)
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(InputError) as caught:
         load("bp")
+    assert str(caught.value).startswith(f"bp: {message}")
 
 
-def test_a_file_that_is_none(bp):
-    bp.write_bytes(b"not an archive")
-    with pytest.raises(
-        InputError, match=r"bp: brain/bp\.npz must be an \.npz file without pickles"
-    ):
+def npy():
+    out = io.BytesIO()
+    np.save(out, matrices())
+    return out.getvalue()
+
+
+def damaged():
+    out = io.BytesIO()
+    np.savez_compressed(out, **bad())
+    return out.getvalue()[:200] + bytes(50) + out.getvalue()[250:]
+
+
+def pickled():
+    out = io.BytesIO()
+    np.savez(out, y=np.array([{}], dtype=object))
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("contents", [b"", b"not an archive", npy(), damaged(), pickled()])
+def test_a_file_that_is_none(bp, contents):
+    bp.write_bytes(contents)
+    with pytest.raises(InputError) as caught:
+        load("bp")
+    text = str(caught.value)
+    assert text.startswith("bp: brain/bp.npz must be an .npz file without pickles, got ")
+    assert len(text) < 300
+    assert "\n" not in text
+
+
+def test_a_folder_is_no_file(bp):
+    bp.mkdir()
+    with pytest.raises(InputError, match=r"without pickles, got Is a directory\.$"):
         load("bp")

@@ -85,6 +85,53 @@ def test_a_picture_of_another_shape():
         from_lines([b"no picture", b"[]"], 0)
 
 
+def labels_file(**arrays):
+    out = io.BytesIO()
+    np.savez(out, **arrays)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (b"", "its y_train cannot be read"),
+        (b"PK\x03\x04 junk", "its y_train cannot be read"),
+        (labels_file(other=np.zeros(9)), "its y_train cannot be read"),
+        (labels_file(y_train=np.zeros(99, np.uint8)), "its labels are not 10000 whole numbers"),
+        (labels_file(y_train=np.zeros(10000)), "its labels are not 10000 whole numbers in 0..9"),
+        (labels_file(y_train=np.full(10000, 11)), "its labels are not 10000 whole numbers in 0..9"),
+        (labels_file(y_train=np.array(3)), "its y_train cannot be read"),
+    ],
+)
+def test_labels_that_are_none(labels, message):
+    sheet = png(np.zeros((3200, 3200, 3), np.uint8))
+    with pytest.raises(PlaceError, match=message):
+        from_sheet([sheet, labels], "y_train", 0)
+
+
+@pytest.mark.parametrize("labels", [b"", b"{}", b"7", b"[1, [2]]", b'["a"]', b"[" * 100_000])
+def test_json_labels_that_are_none(labels):
+    lines = png(np.zeros((10000, 1024, 3), np.uint8))
+    with pytest.raises(PlaceError, match="its labels "):
+        from_lines([lines, labels], 0)
+
+
+def test_junk_beside_the_sheets_is_one_warning_and_one_sentence(tmp_path, monkeypatch):
+    monkeypatch.setenv("R2ET_DATA", str(tmp_path))
+    monkeypatch.setenv("R2ET_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("R2ET_OFFLINE", "1")
+    (tmp_path / "cifar10").mkdir()
+    for sheet in ("train_0", "test"):
+        picture = png(np.zeros((3200, 3200, 3), np.uint8))
+        (tmp_path / "cifar10" / f"{sheet}.webp").write_bytes(picture)
+    (tmp_path / "cifar10" / "labels.npz").write_bytes(b"junk")
+    with (
+        pytest.warns(UserWarning, match=r"train_0\.webp is not used: its y_train cannot be read"),
+        pytest.raises(UnavailableError, match=r"^cifar10-10k: cifar10/data_batch_1\.bin"),
+    ):
+        load("cifar10-10k")
+
+
 def test_cifar_first_batch():
     data = real("cifar10-10k")
     sizes = [part.x.shape for part in (data.train, data.val, data.test)]
@@ -110,34 +157,64 @@ def test_retinal_scans(name, side, rows):
     assert data.notes == ()
 
 
-def save_scans(folder, patients):
-    (folder / "oct").mkdir()
-    x = np.arange(len(patients), dtype=np.uint8)[:, None, None] * np.ones((1, 4, 4), np.uint8)
-    path = folder / "oct" / "oct_kermany_500_224.npz"
-    np.savez(path, x=x, y=x[:, 0, 0] % 4, patient=patients, classes=np.array(list("abcd")))
-    return path
+def scans(patients, **changes):
+    x = np.arange(len(patients), dtype=np.uint8)[:, None, None] * np.ones((1, 8, 8), np.uint8)
+    classes = np.array(list("abcd"))
+    return {"x": x, "y": x[:, 0, 0] % 4, "patient": patients, "classes": classes, **changes}
 
 
-def test_a_patient_is_in_one_part_only(tmp_path, monkeypatch):
+@pytest.fixture
+def scans_file(tmp_path, monkeypatch):
     monkeypatch.setenv("R2ET_DATA", str(tmp_path))
+    (tmp_path / "oct").mkdir()
+    return tmp_path / "oct" / "oct_kermany_500_224.npz"
+
+
+def test_a_patient_is_in_one_part_only(scans_file):
     patients = np.repeat(np.arange(100, 140), 5)
-    save_scans(tmp_path, patients)
+    np.savez(scans_file, **scans(patients))
     data = kermany("oct-kermany")()
-    owners = [
-        {patients[round(float(image.max()) * 255)] for image in part.x}
-        for part in (data.train, data.val, data.test)
-    ]
+    owners = [{patients[round(float(image.max()) * 255)] for image in p.x} for p in data.parts]
     assert [len(people) for people in owners] == [28, 6, 6]
     assert len(set.union(*owners)) == 40
     assert data.notes[0].startswith("your own copy of oct/oct_kermany_500_224.npz, SHA-256")
 
 
-def test_scans_in_another_form_are_refused(tmp_path, monkeypatch):
-    monkeypatch.setenv("R2ET_DATA", str(tmp_path))
-    path = save_scans(tmp_path, np.arange(20))
-    np.savez(path, x=np.zeros((3, 4, 4), np.uint8))
-    with pytest.raises(InputError, match=r"oct-kermany: the file must be as docs/data/oct\.md"):
+TWENTY = np.arange(20)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({"x": np.zeros((3, 8, 8), np.uint8)}, "the file must be as docs/data/oct.md describes"),
+        (scans(TWENTY, x=np.zeros((20, 8, 8))), "x must be bytes (images, H, W), got float64"),
+        (scans(TWENTY, x=np.zeros((0, 8, 8), np.uint8)), "x must be bytes (images, H, W), got"),
+        (
+            scans(TWENTY, x=np.zeros((20, 7, 7), np.uint8)),
+            "an image must be one of more than k = 50 pixels, got 49 pixels.",
+        ),
+        (scans(TWENTY, y=TWENTY), "y must be in 0..3, got 19."),
+        (scans(TWENTY, y=TWENTY % 2 - 1), "y must be in 0..3, got -1."),
+        (scans(TWENTY, y=TWENTY % 2 / 2), "y must be whole numbers, got 0.5 in place 1."),
+        (scans(TWENTY, y=np.array(3)), "y must be an array of shape (images,), got ()."),
+        (scans(TWENTY, y=TWENTY[:9]), "y must be one number for each of 20 images, got 9."),
+        (
+            scans(TWENTY * 0),
+            "patient must be 7 different ones or more, for three parts, got 1.",
+        ),
+        (scans(TWENTY, classes=np.array("a")), "classes must be a list of names, got <U1 ()."),
+        (scans(TWENTY, classes=np.arange(4)), "classes must be a list of names, got int64 (4,)."),
+        (
+            scans(TWENTY, classes=np.array(list("aabc"))),
+            "classes must be two names or more, all different, got",
+        ),
+    ],
+)
+def test_scans_in_another_form_are_refused(scans_file, arrays, message):
+    np.savez(scans_file, **arrays)
+    with pytest.raises(InputError) as caught:
         load("oct-kermany")
+    assert str(caught.value).startswith(f"oct-kermany: {message}")
 
 
 def test_octid_from_a_folder_of_images(tmp_path, monkeypatch):

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from r2et.data.arrays import labels, numbers, triangles
 from r2et.data.dataset import Data, Origin
 from r2et.data.graph_pairs import pair_up
 from r2et.data.sources import File, Package, Supplied, read, supplied_arrays
@@ -47,7 +49,7 @@ SOURCES = {
         where="the R package NBR, data set frontal2D",
         credit="Z. Gracia-Tabuenca and S. Alcauter (2020)",
         licence="GPL-3",
-        changes="a matrix per person, paired; its authors altered the values themselves",
+        changes="a network per person, paired; its authors altered the values themselves",
     ),
 }
 FRONTAL = (
@@ -70,46 +72,39 @@ def load_frontal() -> Data:
     """48 people, 28 frontal regions, Fisher z values; y from Patient (ADHD) or Control."""
     (contents,) = read("adhd-frontal", FRONTAL)
     rows = list(csv.DictReader(io.StringIO(contents.decode("utf-8"))))
-    edges = [name for name in rows[0] if "." in name]
-    regions = list(dict.fromkeys(region for edge in edges for region in edge.split(".")))
-    ends = np.array([[regions.index(region) for region in edge.split(".")] for edge in edges])
-    graphs = np.zeros((len(rows), len(regions), len(regions)), np.float32)
-    graphs[:, ends[:, 0], ends[:, 1]] = [[float(row[edge]) for edge in edges] for row in rows]
+    columns = [name for name in rows[0] if "." in name]
+    regions = list(dict.fromkeys(region for name in columns for region in name.split(".")))
+    # The file goes down the columns of the triangle; every column is found by its two regions.
+    column_of = {frozenset(name.split(".")): name for name in columns}
+    ordered = [column_of[frozenset(ends)] for ends in combinations(regions, 2)]
+    edges = np.array([[float(row[name]) for name in ordered] for row in rows], np.float32)
     y = np.array([int(row["Group"] == "Patient") for row in rows])
-    return pair_up("adhd-frontal", symmetric(graphs), y, k=K, source=SOURCES["adhd-frontal"])
+    source = SOURCES["adhd-frontal"]
+    return pair_up("adhd-frontal", edges, y, k=K, source=source, regions=regions)
 
 
 def from_npz(name: str) -> Callable[[], Data]:
-    """The loader of a file of networks: `fc_triu` (people, edges) or `adjacency`, and `y`."""
+    """The loader of a file of networks: `fc_triu` or `adjacency`, `y`, and `regions` if known."""
 
     def load() -> Data:
         stored, notes = supplied_arrays(name, SUPPLIED[name])
-        good = "y" in stored and bool({"fc_triu", "adjacency"} & set(stored))
+        forms = {"fc_triu", "adjacency"} & set(stored)
+        good = "y" in stored and len(forms) == 1
         require(good, name, "the file", f"as {PAGE} describes", f"one with {sorted(stored)}")
-        y = stored["y"].astype(np.int64)
-        graphs = stored["adjacency"] if "adjacency" in stored else full(name, stored["fc_triu"])
-        shape = graphs.shape
-        square = graphs.ndim == 3 and shape[1] == shape[2] and len(y) == len(graphs)
-        require(square, name, "adjacency", "(people, nodes, nodes), one y each", shape)
-        graphs = symmetric(graphs.astype(np.float32))
-        return pair_up(name, graphs, y, k=K, source=SOURCES[name], notes=notes)
+        edges = _edges(name, stored)
+        y = labels(name, "y", stored["y"], len(edges), "people")
+        regions = [str(region) for region in stored.get("regions", np.array([])).ravel()]
+        source = SOURCES[name]
+        return pair_up(name, edges, y, k=K, source=source, regions=regions, notes=notes)
 
     return load
 
 
-def full(name: str, triangle: NDArray[Any]) -> NDArray[Any]:
-    """(people, edges) upper triangles without the diagonal -> (people, nodes, nodes)."""
-    edges = triangle.shape[1]
-    nodes = round((1 + (1 + 8 * edges) ** 0.5) / 2)
-    require(nodes * (nodes - 1) // 2 == edges, name, "fc_triu", "an upper triangle", edges)
-    graphs = np.zeros((len(triangle), nodes, nodes), np.float32)
-    rows, columns = np.triu_indices(nodes, 1)
-    graphs[:, rows, columns] = triangle
-    return graphs
-
-
-def symmetric(graphs: NDArray[Any]) -> NDArray[Any]:
-    """The upper triangle on both sides of a zero diagonal."""
-    upper: NDArray[Any] = np.triu(graphs, 1)
-    both: NDArray[Any] = upper + upper.transpose(0, 2, 1)
-    return both
+def _edges(name: str, stored: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
+    if "adjacency" in stored:
+        return triangles(name, "adjacency", stored["adjacency"])
+    edges = numbers(name, "fc_triu", stored["fc_triu"], ("people", "edges"))
+    count = edges.shape[1]
+    nodes = round((1 + (1 + 8 * count) ** 0.5) / 2)
+    require(nodes * (nodes - 1) // 2 == count, name, "fc_triu", "upper triangles", f"{count} edges")
+    return edges

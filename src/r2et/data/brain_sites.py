@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from r2et.data.brain import K, symmetric
+from r2et.data.arrays import triangles
+from r2et.data.brain import K
 from r2et.data.dataset import Data, Origin
 from r2et.data.graph_pairs import pair_up
 from r2et.data.sources import Address, File, InFolder, read
@@ -39,7 +40,7 @@ SOURCE = Origin(
     where="TUDataset, https://chrsmrrs.github.io/datasets; ADHD-200",
     credit="S. Pan, J. Wu, X. Zhu, G. Long and C. Zhang (2017); C. Morris et al. (2020)",
     licence="for research",
-    changes="nodes placed by region in a matrix of 190, paired",
+    changes="nodes placed by region among 190, paired",
 )
 
 
@@ -71,6 +72,7 @@ def load_site(name: str, site: str) -> Callable[[], Data]:
         # Nodes are numbered from 1 over all graphs; every edge is listed both ways.
         a, b = edges.reshape(-1, 2).T - 1
         graphs[graph_of[a] - 1, region_of[a], region_of[b]] = 1.0
-        return pair_up(name, symmetric(graphs), (labels > 0).astype(np.int64), k=K, source=SOURCE)
+        y = (labels > 0).astype(np.int64)
+        return pair_up(name, triangles(name, "A", graphs), y, k=K, source=SOURCE)
 
     return load

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from r2et.data.dataset import Data, Origin, Split
 from r2et.data.shuffle import parts, shuffled
 from r2et.data.sources import Address, File, InFolder, Package, PlaceError, read
+from r2et.errors import describe, first_line
 
 SOURCE = Origin(
     where="CIFAR-10, https://www.cs.toronto.edu/~kriz/cifar.html",
@@ -37,7 +38,16 @@ SHA256 = {
 }
 ROWS, PIXELS = 10000, 3 * 32 * 32
 CLASSES = (
-    *("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"),
+    "airplane",
+    "automobile",
+    "bird",
+    "cat",
+    "deer",
+    "dog",
+    "frog",
+    "horse",
+    "ship",
+    "truck",
 )
 K = 100
 
@@ -45,15 +55,22 @@ K = 100
 def from_sheet(contents: Sequence[bytes], labels: str, start: int) -> bytes:
     """A batch from a picture of 100 x 100 tiles and an .npz of labels."""
     tiles = _picture(contents[0], (3200, 3200, 3)).reshape(100, 32, 100, 32, 3)
-    with np.load(io.BytesIO(contents[1]), allow_pickle=False) as stored:
-        y = stored[labels][start : start + ROWS]
+    try:
+        y = np.load(io.BytesIO(contents[1]), allow_pickle=False)[labels][start : start + ROWS]
+    except Exception as error:
+        # Anything: NumPy and zipfile raise a dozen kinds over bytes that they did not write.
+        raise PlaceError(f"its {labels} cannot be read ({describe(first_line(error))})") from error
     return _batch(tiles.transpose(0, 2, 4, 1, 3), y)
 
 
 def from_lines(contents: Sequence[bytes], start: int) -> bytes:
     """A batch from a picture with one image per line and a JSON list of labels."""
     lines = _picture(contents[0], (ROWS, 1024, 3))
-    return _batch(lines.transpose(0, 2, 1), json.loads(contents[1])[start : start + ROWS])
+    try:
+        y = json.loads(contents[1])[start : start + ROWS]
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise PlaceError(f"its labels cannot be read ({describe(first_line(error))})") from error
+    return _batch(lines.transpose(0, 2, 1), y)
 
 
 def _picture(contents: bytes, shape: tuple[int, ...]) -> NDArray[Any]:
@@ -64,15 +81,23 @@ def _picture(contents: bytes, shape: tuple[int, ...]) -> NDArray[Any]:
     try:
         with Image.open(io.BytesIO(contents)) as picture:
             pixels = np.asarray(picture.convert("RGB"))
-    except OSError as error:
-        raise PlaceError(f"its picture cannot be read ({error})") from error
+    except Exception as error:
+        # Anything: a decoder meets bytes that nobody has checked yet.
+        raise PlaceError(f"its picture cannot be read ({describe(first_line(error))})") from error
     if pixels.shape != shape:
         raise PlaceError(f"its picture has the shape {pixels.shape}, not {shape}")
     return pixels
 
 
 def _batch(pixels: NDArray[Any], labels: Any) -> bytes:
-    y = np.asarray(labels, dtype=np.uint8)
+    try:
+        y = np.asarray(labels)
+    except ValueError:  # a list of lists of several lengths
+        y = np.array([])
+    good = y.shape == (ROWS,) and y.dtype.kind in "ui" and bool(((y >= 0) & (y < 10)).all())
+    if not good:
+        raise PlaceError(f"its labels are not {ROWS} whole numbers in 0..9")
+    y = y.astype(np.uint8)
     return np.hstack([y[:, None], pixels.reshape(ROWS, PIXELS)]).tobytes()
 
 

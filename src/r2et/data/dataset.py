@@ -10,6 +10,7 @@ from torch import Tensor
 
 from r2et.data.column import MEASURED, Column
 from r2et.data.schema import Schema
+from r2et.errors import require
 
 
 class Split(NamedTuple):
@@ -33,9 +34,9 @@ class Origin:
 class Data:
     """A named data set, split; `k` is how many features its explanations show.
 
-    names: one per feature, or empty where features are pixels or edges. groups: feature indices
-    of each one-hot column. schema: how raw values became x, for tables only. classes: labels in
-    the order of y.
+    names: one per feature of the flattened x, or empty where it has none (pixels). groups:
+    feature indices of each one-hot column. schema: how raw values became x, for tables only.
+    classes: labels in the order of y.
     """
 
     name: str
@@ -50,8 +51,13 @@ class Data:
     schema: Schema | None = None
     notes: tuple[str, ...] = ()
 
+    @property
+    def parts(self) -> tuple[Split, Split, Split]:
+        """Training, validation and test part."""
+        return self.train, self.val, self.test
+
     def __repr__(self) -> str:
-        rows = "/".join(str(len(part.y)) for part in (self.train, self.val, self.test))
+        rows = "/".join(str(len(part.y)) for part in self.parts)
         shape = "x".join(str(s) for s in self.train.x.shape[1:])
         return f"Data({self.name}: {rows} rows, {shape} features, k={self.k})"
 
@@ -70,7 +76,7 @@ class Data:
         print(self)
 
     def _class_lines(self) -> list[str]:
-        y = torch.cat([self.train.y, self.val.y, self.test.y])
+        y = torch.cat([part.y for part in self.parts])
         shares = y.bincount(minlength=len(self.classes)) / max(len(y), 1)
         labels = self.classes or tuple(str(i) for i in range(len(shares)))
         pairs = list(zip(labels, shares.tolist(), strict=True))
@@ -78,6 +84,17 @@ class Data:
         more = f" and {len(pairs) - 10} more" if len(pairs) > 10 else ""
         target = self.schema.target if self.schema is not None else None
         return [f"  {target or 'classes'}: {shown}{more}"]
+
+
+def check_parts(data: Data) -> None:
+    """What holds for every named data set, whoever made its file: rows, classes, and k below n."""
+    n = data.train.x[0].numel() if len(data.train.y) else 0
+    for part, (x, y) in zip(("train", "val", "test"), data.parts, strict=True):
+        require(len(y) > 0, data.name, f"the {part} part", "of one row or more", "none")
+        require(len(x) == len(y), data.name, f"the {part} part", "a y for each x", len(y))
+        inside = int(y.min()) >= 0 and int(y.max()) < len(data.classes)
+        require(inside, data.name, "y", f"in 0..{len(data.classes) - 1}", int(y.max()))
+    require(0 < data.k < n, data.name, "k", f"in 1..{n - 1} for {n} features", data.k)
 
 
 def column_line(column: Column) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -12,30 +14,35 @@ from r2et.data.dataset import Data, Origin, Split
 from r2et.data.shuffle import parts, pick, shuffled
 from r2et.errors import require
 
-# At most so many pairs: of 116 nodes, a thousand take 108 MB.
+# At most so many pairs: of 116 nodes, a thousand take 53 MB.
 MOST = (1200, 300, 600)
 
 
 def pair_up(
     name: str,
-    graphs: NDArray[Any],
+    edges: NDArray[Any],
     y: NDArray[Any],
     *,
     k: int,
     source: Origin,
+    regions: Sequence[str] = (),
     notes: tuple[str, ...] = (),
 ) -> Data:
-    """Pairs x (B, 2, nodes, nodes); y is 1 where both people have the same label.
+    """Pairs x (B, 2, N (N - 1) / 2) of upper triangles; y is 1 where both labels are the same.
 
-    People are split 70:15:15 within each label. A training pair is any two training graphs; a
-    validation or test pair is a training graph and a validation or test graph.
+    edges: (people, N (N - 1) / 2), row by row without the diagonal, so that every edge is one
+    feature. regions: the names of the N nodes, if they have any. People are split 70:15:15 within
+    each label. A training pair is any two training graphs; a validation or test pair is a training
+    graph and a validation or test graph.
     """
-    finite = bool(np.isfinite(graphs).all())
-    require(finite, name, "every edge", "a finite number", "NaN or infinity")
-    labels = np.unique(y)
-    few = min(int((y == label).sum()) for label in labels)
-    enough = len(labels) >= 2 and few >= 7
-    require(enough, name, "y", "two labels or more, each of 7 people or more", y)
+    count = edges.shape[1]
+    require(count > k, name, "every network", f"one of more than k = {k} edges", f"{count} edges")
+    alike = bool((edges == edges[0]).all())
+    require(not alike, name, "the networks", "different from person to person", "all the same")
+    values, sizes = np.unique(y, return_counts=True)
+    enough = len(values) >= 2 and int(sizes.min()) >= 7
+    found = ", ".join(f"{n} of label {v}" for v, n in zip(values[:5], sizes[:5], strict=True))
+    require(enough, name, "y", "two labels or more, each of 7 people or more", found)
     people = _people(name, y)
     splits = []
     for part, held, most in zip(("train", "val", "test"), people, MOST, strict=True):
@@ -44,10 +51,23 @@ def pair_up(
         chosen = pick(len(ends[0]), most, f"{name}:{part}")
         pairs = np.stack([people[0][ends[0][chosen]], held[ends[1][chosen]]], 1)
         same = y[pairs[:, 0]] == y[pairs[:, 1]]
-        x = torch.from_numpy(graphs[pairs].astype(np.float32))
+        x = torch.from_numpy(edges[pairs].astype(np.float32))
         splits.append(Split(x, torch.from_numpy(same.astype(np.int64))))
-    classes = ("different", "same")
-    return Data(name, splits[0], splits[1], splits[2], (), (), k, source, classes, notes=notes)
+    train, val, test = splits
+    names, classes = edge_names(name, regions, count), ("different", "same")
+    return Data(name, train, val, test, names, (), k, source, classes, notes=notes)
+
+
+def edge_names(name: str, regions: Sequence[str], count: int) -> tuple[str, ...]:
+    """The name of every feature of a pair, "A - B, first" to "Y - Z, second"; none without any."""
+    if not regions:
+        return ()
+    named = [f"{a} - {b}" for a, b in combinations(regions, 2)]
+    fits = len(named) == count and len(set(regions)) == len(regions)
+    require(
+        fits, name, "regions", f"a name for each node of {count} edges", f"{len(regions)} names"
+    )
+    return tuple(f"{edge}, {which}" for which in ("first", "second") for edge in named)
 
 
 def _grid(rows: int, columns: int) -> tuple[NDArray[Any], NDArray[Any]]:

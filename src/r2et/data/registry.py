@@ -8,7 +8,7 @@ from difflib import get_close_matches
 
 from r2et.data import bank, brain, brain_sites, cifar10, compas, mnist, retina
 from r2et.data.adult import load_adult
-from r2et.data.dataset import Data
+from r2et.data.dataset import Data, check_parts
 from r2et.data.sources import File, Supplied
 from r2et.errors import require
 
@@ -84,4 +84,6 @@ def named(where: str, name: str) -> Named:
 
 def load(name: str) -> Data:
     """The data set of this name, one of DATASETS."""
-    return named("load", name).loader()
+    data = named("load", name).loader()
+    check_parts(data)
+    return data

@@ -14,10 +14,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from r2et.data.arrays import labels
 from r2et.data.dataset import Data, Origin, Split
 from r2et.data.shuffle import parts, shuffled
 from r2et.data.sources import Supplied, supplied, supplied_arrays
-from r2et.errors import InputError, require
+from r2et.errors import InputError, first_line, require
 
 KERMANY = Origin(
     where="Kermany, Zhang and Goldbaum, Mendeley Data, https://doi.org/10.17632/rscbjbr9sj",
@@ -60,9 +61,13 @@ def kermany(name: str) -> Callable[[], Data]:
         lacking = sorted({"x", "y", "patient", "classes"} - set(stored))
         require(not lacking, name, "the file", f"as {PAGE} describes", f"one without {lacking}")
         x, y, patient, classes = (stored[key] for key in ("x", "y", "patient", "classes"))
-        fits = x.ndim == 3 and x.dtype == np.uint8 and len(x) == len(y) == len(patient)
-        require(fits, name, "x", "bytes (images, H, W), one y and patient each", x.shape)
-        return _data(name, x, y, patient, classes.tolist(), KERMANY, notes)
+        good = x.ndim == 3 and x.dtype == np.uint8 and x.size > 0
+        require(good, name, "x", "bytes (images, H, W)", f"{x.dtype} {x.shape}")
+        good = classes.ndim == 1 and classes.dtype.kind in "US"
+        require(good, name, "classes", "a list of names", f"{classes.dtype} {classes.shape}")
+        y = labels(name, "y", y, len(x), "images")
+        patient = labels(name, "patient", patient, len(x), "images")
+        return _data(name, x, y, patient, [str(c) for c in classes], KERMANY, notes)
 
     return load
 
@@ -70,6 +75,7 @@ def kermany(name: str) -> Callable[[], Data]:
 def load_octid() -> Data:
     """The images of oct/octid/CLASS/*, x (B, 1, 257, 386) in 0..1, split image by image."""
     root = supplied("octid", FILES["octid"])
+    require(root.is_dir(), "octid", FILES["octid"].path, "a folder of folders", "a file")
     folders = sorted(path for path in root.iterdir() if path.is_dir())
     pictures = [
         (path, label)
@@ -96,7 +102,16 @@ def _data(
     notes: tuple[str, ...],
 ) -> Data:
     """Split 70:15:15 by patient: two scans of one eye never lie on both sides."""
+    named = len(classes) >= 2 and len(set(classes)) == len(classes)
+    require(named, name, "classes", "two names or more, all different", classes)
+    low, high = int(y.min()), int(y.max())
+    inside = low >= 0 and high < len(classes)
+    require(inside, name, "y", f"in 0..{len(classes) - 1}", low if low < 0 else high)
+    pixels = x[0].size
+    require(pixels > K, name, "an image", f"one of more than k = {K} pixels", f"{pixels} pixels")
     people, index = np.unique(patient, return_inverse=True)
+    enough = len(people) >= 7
+    require(enough, name, "patient", "7 different ones or more, for three parts", len(people))
     order = shuffled(len(people), name)
     splits = []
     for part in parts(len(people)):
@@ -115,5 +130,7 @@ def _grey(path: Path) -> NDArray[Any]:
     try:
         with Image.open(path) as picture:
             return np.asarray(picture.convert("L").resize((WIDTH, HEIGHT)))
-    except OSError as error:
-        raise InputError(f"octid: {path.name} must be an image, got {error}.") from error
+    except (OSError, ValueError, Image.DecompressionBombError) as error:
+        raise InputError(
+            f"octid: {path.name} must be an image, got {first_line(error)}."
+        ) from error

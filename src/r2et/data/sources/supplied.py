@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from r2et.data.sources.folders import data_dir
-from r2et.errors import InputError, UnavailableError
+from r2et.errors import InputError, UnavailableError, describe, first_line
 
 
 @dataclass(frozen=True)
@@ -53,10 +52,17 @@ def supplied(name: str, wanted: Supplied) -> Path:
 
 def supplied_arrays(name: str, wanted: Supplied) -> tuple[dict[str, NDArray[Any]], tuple[str, ...]]:
     """The arrays of the user's .npz, and what to note about it; pickles are never opened."""
-    contents = supplied(name, wanted).read_bytes()
+    path = supplied(name, wanted)
     try:
-        with np.load(io.BytesIO(contents), allow_pickle=False) as stored:
+        contents = path.read_bytes()
+        stored = np.load(io.BytesIO(contents), allow_pickle=False)
+        if not isinstance(stored, np.lib.npyio.NpzFile):
+            raise InputError("a single array")
+        with stored:
             return {key: stored[key] for key in stored.files}, wanted.note(contents)
-    except (ValueError, OSError, EOFError, AttributeError, zipfile.BadZipFile) as error:
+    except Exception as error:
+        # Anything: NumPy and zipfile raise a dozen kinds over bytes that they did not write.
+        reason = error.strerror if isinstance(error, OSError) else None
+        found = describe(reason or first_line(error))
         what = "an .npz file without pickles"
-        raise InputError(f"{name}: {wanted.path} must be {what}, got {error}.") from error
+        raise InputError(f"{name}: {wanted.path} must be {what}, got {found}.") from error
