@@ -14,7 +14,8 @@ from sklearn.metrics import roc_auc_score
 
 import r2et
 from r2et.data import DATASETS, Schema, load
-from r2et.errors import InputError
+from r2et.data.sources import here
+from r2et.errors import InputError, UnavailableError
 from r2et.models import MLP
 
 BUILTIN = Path(r2et.__file__).parent / "data" / "builtin"
@@ -38,6 +39,23 @@ def test_shapes_types_and_split(adult):
         assert 0 <= float(x.min()) <= float(x.max()) <= 1
     assert adult.k == 8
     assert adult.name == "adult"
+
+
+def test_damaged_files_are_not_loaded(tmp_path, monkeypatch):
+    """Zeros are valid rows, so that only the checksum can tell."""
+    copy = tmp_path / "builtin"
+    copy.mkdir()
+    for name in ("adult.npy", "adult.json"):
+        (copy / name).write_bytes((BUILTIN / name).read_bytes())
+    monkeypatch.setattr(here, "files", lambda _: tmp_path)
+    assert len(load("adult").train.y) == 34189
+    damaged = bytearray((copy / "adult.npy").read_bytes())
+    damaged[1000:1400] = bytes(400)
+    (copy / "adult.npy").write_bytes(damaged)
+    with pytest.raises(UnavailableError) as caught:
+        load("adult")
+    assert str(caught.value).startswith("adult: builtin/adult.npy is damaged (its SHA-256 is ")
+    assert str(caught.value).endswith("in 195496 bytes); install r2et again.")
 
 
 def test_names_are_readable_and_in_order(adult):

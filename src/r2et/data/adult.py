@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import io
 import json
-from importlib.resources import files
 from itertools import pairwise
 
 import numpy as np
@@ -11,6 +11,7 @@ import torch
 
 from r2et.data.dataset import Data, Origin, Split
 from r2et.data.schema import Schema
+from r2et.data.sources import File, read
 from r2et.data.values import Labels, Values
 
 SOURCE = Origin(
@@ -20,14 +21,27 @@ SOURCE = Origin(
     changes="9 of 14 columns, categories grouped, rows shuffled and split anew",
 )
 K = 8
+FILES = (
+    File(
+        "adult/adult.npy",
+        "be769eb789b7d9532a58b434b47dbc23a33debeb64a61a8c78b12074a0030381",
+        195496,
+        builtin="builtin/adult.npy",
+    ),
+    File(
+        "adult/adult.json",
+        "8ca7d34beb3080767e99521156be38bceb30bf24201732f53182728e05bec807",
+        1816,
+        builtin="builtin/adult.json",
+    ),
+)
 
 
 def load_adult() -> Data:
     """All 48842 rows as 28 features in 0..1, split 70:15:15; y is 1 where income is over 50K."""
-    folder = files("r2et.data") / "builtin"
-    card = json.loads((folder / "adult.json").read_text(encoding="utf-8"))
-    with (folder / "adult.npy").open("rb") as file:
-        packed = np.load(file, allow_pickle=False)
+    table, described = read("adult", FILES)
+    card = json.loads(described)
+    packed = np.load(io.BytesIO(table), allow_pickle=False)
     schema = Schema.from_json(card["schema"])
     # A row is one whole number: the digits of a mixed-radix number are the codes of its columns.
     *codes, y = np.unravel_index(packed, card["sizes"])
@@ -39,7 +53,14 @@ def load_adult() -> Data:
     ends = (0, card["train"], card["train"] + card["val"], len(x))
     train, val, test = (Split(x[a:b], labels[a:b]) for a, b in pairwise(ends))
     return Data(
-        *("adult", train, val, test, schema.names, schema.groups, K, SOURCE),
+        "adult",
+        train,
+        val,
+        test,
+        names=schema.names,
+        groups=schema.groups,
+        k=K,
+        source=SOURCE,
         classes=schema.classes,
         schema=schema,
     )

@@ -5,17 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from r2et.data.registry import DATASETS, Named, named
-from r2et.data.sources import File, InFolder, Supplied, data_dir, locate, read, supplied
+from r2et.data.sources import BUILT_IN, File, InFolder, Supplied, data_dir, locate, read, supplied
 
-STATES = ("built in", "here", "to fetch", "to supply")
+STATES = (BUILT_IN, "here", "to fetch", "to supply")
 
 
 def state(name: str) -> str:
     """One of STATES; a file that is here is not read, so its checksum is not compared."""
     entry = named("state", name)
-    if not entry.files:
-        return "built in"
-    missing = [file for file in entry.files if place_of(file) is None]
+    places = {file: place_of(file) for file in entry.files}
+    if set(places.values()) == {BUILT_IN}:
+        return BUILT_IN
+    missing = [file for file, place in places.items() if place is None]
     if not missing:
         return "here"
     return "to supply" if any(isinstance(file, Supplied) for file in missing) else "to fetch"
@@ -52,7 +53,7 @@ def get(name: str) -> list[str]:
         if isinstance(file, Supplied):
             supplied(name, file)
     read(name, [file for file in entry.files if isinstance(file, File)])
-    return [place_of(file) or "" for file in entry.files] or ["built in"]
+    return list(dict.fromkeys(place_of(file) or "" for file in entry.files))
 
 
 def _about_file(file: File | Supplied) -> dict[str, Any]:

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from r2et.data import bank, brain, brain_sites, cifar10, compas, mnist, retina
-from r2et.data.adult import load_adult
+from r2et.data import adult, bank, brain, brain_sites, cifar10, compas, mnist, retina
 from r2et.data.dataset import Data, check_parts
 from r2et.data.sources import File, Supplied
 from r2et.errors import require
@@ -36,7 +35,9 @@ def _kermany(name: str, summary: str) -> Named:
 
 
 DATASETS: dict[str, Named] = {
-    "adult": Named("income over 50K from 28 features of a census row; built in", load_adult),
+    "adult": Named(
+        "income over 50K from 28 features of a census row", adult.load_adult, adult.FILES
+    ),
     "bank": Named("term deposit or not from 18 features of a call", bank.load_bank, bank.FILES),
     "compas": Named(
         "what the COMPAS score says, from 16 features of a person", compas.load_compas, compas.FILES

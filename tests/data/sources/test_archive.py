@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import os
 import tarfile
 import zipfile
 
@@ -93,6 +94,40 @@ def test_what_unpacks_to_more_than_expected_is_refused(tmp_path):
     for path, part in (("bomb.gz", ""), ("a.zip", "file")):
         with pytest.raises(PlaceError, match="larger than the 1000 bytes expected"):
             take(tmp_path / path, part, limit=1000)
+
+
+def test_a_gzip_member_may_be_larger_than_what_it_holds(tmp_path):
+    data = os.urandom(1000)
+    packed = gzip.compress(data)
+    assert len(packed) > len(data)
+    archive = put(tmp_path / "a.zip", zipped({"file.gz": packed}))
+    assert take(archive, "file.gz", limit=1000) == data
+    with pytest.raises(PlaceError, match=r"file\.gz is larger than the 999 bytes expected"):
+        take(archive, "file.gz", limit=999)
+
+
+def damaged_lzma():
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr("file", os.urandom(2000))
+    data = out.getvalue()
+    return data[:60] + bytes(200) + data[260:]
+
+
+def bad_pax():
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w", format=tarfile.PAX_FORMAT) as archive:
+        info = tarfile.TarInfo("file")
+        info.pax_headers = {"GNU.sparse.map": "no numbers"}
+        archive.addfile(info)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("contents", [damaged_lzma(), bad_pax(), b"not any archive" * 99])
+def test_whatever_a_reader_raises_is_one_line(tmp_path, contents):
+    archive = put(tmp_path / "a.bin", contents)
+    with pytest.raises(PlaceError, match=r"^a\.bin is damaged \([^\n]*[^:\n]\)$"):
+        take(archive, "file")
 
 
 @pytest.mark.parametrize("name", ["a.zip", "a.tar.gz", "a.gz"])

@@ -144,6 +144,44 @@ def test_a_wrong_hash_is_never_kept(server):
     assert not [p for p in (cache_dir() / "downloads").rglob("*") if p.is_file()]
 
 
+def test_an_archive_that_no_reader_can_read_is_not_kept(server):
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr("file.csv", BODY)
+    good = out.getvalue()
+    server.contents["a.zip"] = good[:60] + bytes(50) + good[110:]
+    file = entry(Address(("file.csv",), url=server.url("a.zip")))
+    with pytest.raises(UnavailableError, match=r"a\.zip is damaged \(") as error:
+        read("set", [file])
+    assert "\n" not in str(error.value)
+    assert not [p for p in (cache_dir() / "downloads").rglob("*") if p.is_file()]
+    server.contents["a.zip"] = good
+    assert read("set", [file]) == [BODY]
+
+
+def test_a_builder_that_fails_is_one_sentence(server):
+    server.contents["f"] = BODY
+    file = entry(Address(build=lambda _: {}["no such key"], url=server.url("f")))
+    with pytest.raises(UnavailableError, match=r"it cannot be read \('no such key'\)"):
+        read("set", [file])
+
+
+def test_a_file_of_known_size_is_not_fetched_beyond_it(server):
+    server.contents["f"] = BODY * 3
+    with pytest.raises(UnavailableError, match=r"it announces 210000 bytes, more than the 71070"):
+        read("set", [entry(Address(url=server.url("f")))])
+
+
+def test_a_damaged_file_in_the_cache_is_called_so(server, monkeypatch):
+    server.contents["f"] = BODY
+    file = entry(Address(url=server.url("f")))
+    read("set", [file])
+    (cache_dir() / "files" / "set" / "file.csv").write_bytes(BODY[:-1])
+    monkeypatch.setenv("R2ET_OFFLINE", "1")
+    with pytest.raises(UnavailableError, match=r"damaged in the cache \(.*file\.csv: its SHA-256"):
+        read("set", [file])
+
+
 def test_an_archive_that_leaves_its_folder_leaves_nothing(server, tmp_path):
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as archive:

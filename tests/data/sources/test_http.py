@@ -1,12 +1,14 @@
 """Downloads against a server on loopback: the right bytes or one reason, never a half file."""
 
 import socket
+import time
 
 import pytest
 
 from loopback import cut, drip, hang, redirect, serve, status
+from r2et.data.sources.connection import redirect_allowed
 from r2et.data.sources.entry import PlaceError, UnreachableError
-from r2et.data.sources.http import ATTEMPTS, download, redirect_allowed
+from r2et.data.sources.http import ATTEMPTS, download
 
 BODY = bytes(range(256)) * 1000
 
@@ -128,6 +130,46 @@ def test_a_server_that_drips(server, to):
     assert not to.exists()
 
 
+def slow_headers(handler, _):
+    """A byte of the headers now and then: never silent, never done."""
+    for byte in b"HTTP/1.1 200 OK\r\n" + b"X-Long: " + b"x" * 1000:
+        handler.wfile.write(bytes([byte]))
+        handler.wfile.flush()
+        time.sleep(0.05)
+
+
+def test_headers_that_drip(server, to):
+    server.script = [slow_headers] * ATTEMPTS
+    start = time.monotonic()
+    with pytest.raises(PlaceError, match=r"no answer within 0\.3 s, 4 times"):
+        fetch(server, to, timeout=0.3)
+    assert time.monotonic() - start < 10
+
+
+def announced(length, body=b"x" * 10):
+    def answer(handler, _):
+        handler.send_response(200)
+        if length:
+            handler.send_header("Content-Length", str(length))
+        handler.end_headers()
+        handler.wfile.write(body)
+
+    return answer
+
+
+def test_more_than_the_limit_is_refused_when_announced_and_when_sent(server, to):
+    server.script = [announced(10**13)]
+    with pytest.raises(
+        PlaceError, match="it announces 10000000000000 bytes, more than the 4294967"
+    ):
+        fetch(server, to)
+    server.script = [announced(None, BODY)]
+    with pytest.raises(PlaceError, match="it sends more than the 1000 bytes expected"):
+        download(server.url("file"), to, label="a file", timeout=5, limit=1000)
+    assert not to.exists()
+    assert all(path.stat().st_size == 0 for path in to.parent.iterdir())
+
+
 def test_nobody_listens(server, to):
     server.port = 1
     with pytest.raises(UnreachableError, match="Connection refused, 2 times"):
@@ -155,7 +197,7 @@ def test_more_than_announced(server, to):
         handler.wfile.write(BODY)
 
     server.script = [cut(100_000), babble]
-    with pytest.raises(PlaceError, match="more than it announced"):
+    with pytest.raises(PlaceError, match="it sends more than the 256000 bytes expected"):
         fetch(server, to)
     assert (to.parent / "file.partial").stat().st_size == 100_000
 

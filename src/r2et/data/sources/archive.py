@@ -6,11 +6,11 @@ import gzip
 import io
 import tarfile
 import zipfile
-import zlib
 from pathlib import Path, PurePosixPath
 from typing import IO
 
 from r2et.data.sources.entry import PlaceError
+from r2et.errors import describe, first_line
 
 # What a part may unpack to: far above every file we name, far below what fills a disk.
 LIMIT = 2**30
@@ -38,17 +38,16 @@ def _descend(handle: IO[bytes], archive: str, part: str, limit: int) -> bytes:
         if not part:
             return _whole(handle, archive, limit)
         name, _, inner = part.partition("!/")
-        data = _member(handle, archive, name, LIMIT if inner else limit)
-    except (
-        zipfile.BadZipFile,
-        tarfile.TarError,
-        zlib.error,
-        EOFError,
-        OSError,
-        RuntimeError,
-    ) as error:
-        raise PlaceError(f"{archive} is damaged ({error})") from error
-    if inner or name.endswith(".gz"):
+        packed = bool(inner) or name.endswith(".gz")
+        # The limit is on what comes out at the end; a .gz may be larger than what it holds.
+        data = _member(handle, archive, name, LIMIT if packed else limit)
+    except PlaceError:
+        raise
+    except Exception as error:
+        # Anything: zipfile and tarfile let through what their decompressors and parsers raise.
+        reason = describe(first_line(error)).rstrip(":")
+        raise PlaceError(f"{archive} is damaged ({reason})") from error
+    if packed:
         return _descend(io.BytesIO(data), name, inner, limit)
     return data
 

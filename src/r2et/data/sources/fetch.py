@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
-import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from importlib.resources import files
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from r2et.data.sources import packages
-from r2et.data.sources.archive import take
 from r2et.data.sources.entry import (
     Address,
     File,
@@ -23,7 +19,8 @@ from r2et.data.sources.entry import (
     UnreachableError,
 )
 from r2et.data.sources.folders import cache_dir, data_dir, offline, timeout
-from r2et.data.sources.http import download, forget
+from r2et.data.sources.here import BUILT_IN, assemble, find
+from r2et.data.sources.http import LIMIT, download, forget
 from r2et.data.sources.lock import key, locked
 from r2et.errors import UnavailableError
 
@@ -56,51 +53,14 @@ def read(name: str, wanted: Sequence[File]) -> list[bytes]:
     return contents
 
 
-def locate(file: File) -> str | None:
-    """Where a file seems to be on this machine, "built in" or a path; its contents are not read."""
-    return next((where for where, _, _ in _candidates(file)), None)
-
-
-def find(file: File) -> tuple[str, bytes] | None:
-    """Where a file is on this machine, "built in" or a path, and its contents, or None."""
-    for where, folder, place in _candidates(file):
-        data = _here(file, where, folder, place)
-        if data is not None:
-            return where, data
-    return None
-
-
-def _here(file: File, where: str, folder: Path, place: InFolder) -> bytes | None:
-    """A candidate that passes the check; one in the user's folder that does not is named."""
-    try:
-        return _assemble(file, folder, place)
-    except (PlaceError, OSError) as error:
-        if folder == data_dir():
-            warnings.warn(f"{where} is not used: {error}.", UserWarning, stacklevel=3)
-        return None
-
-
-def _candidates(file: File) -> Iterator[tuple[str, Path, InFolder]]:
-    """The files on this machine that may be this one, best first: where, in which folder, how."""
-    if file.builtin:
-        yield "built in", Path(str(files("r2et.data"))), InFolder((file.builtin,))
-    whole = [InFolder((path,)) for path in (file.path, f"{file.path}.gz")]
-    others = [place for place in file.places if isinstance(place, InFolder)]
-    folder, cache = data_dir(), cache_dir() / "files"
-    options = [(folder, place) for place in (*whole, *others)] if folder else []
-    for base, place in (*options, (cache, whole[0])):
-        paths = [base / part.split("!/")[0] for part in place.parts]
-        if all(path.is_file() for path in paths):
-            yield str(paths[0]), base, place
-
-
 def _read(visit: _Visit, file: File) -> bytes:
-    found = find(file)
+    damaged: dict[str, str] = {}
+    found = find(file, damaged)
     if found is not None:
         return found[1]
     remote = [place for place in file.places if not isinstance(place, InFolder)]
     if offline() or not remote:
-        raise UnavailableError(_sentence(visit.name, file, remote, {}))
+        raise UnavailableError(_sentence(visit.name, file, remote, {}, damaged))
     reasons: dict[Place, str] = {}
     with locked(cache_dir(), file.path):
         found = find(file)  # another process may have fetched it while we waited
@@ -111,7 +71,7 @@ def _read(visit: _Visit, file: File) -> bytes:
             if data is not None:
                 _store(cache_dir() / "files" / file.path, data)
                 return data
-    raise UnavailableError(_sentence(visit.name, file, remote, reasons))
+    raise UnavailableError(_sentence(visit.name, file, remote, reasons, damaged))
 
 
 def _attempt(visit: _Visit, file: File, place: Place, reasons: dict[Place, str]) -> bytes | None:
@@ -143,33 +103,23 @@ def _from_remote(visit: _Visit, file: File, place: Place) -> bytes:
         if not target.is_file():
             if isinstance(place, Address):
                 label = f"{visit.name}: {target.name}"
-                download(place.url, target, label=label, timeout=timeout())
+                limit = _limit(file, place)
+                download(place.url, target, label=label, timeout=timeout(), limit=limit)
             else:
                 packages.obtain(place, target)
         try:
-            return _assemble(file, target, place)
+            return assemble(file, target, place)
         except PlaceError:
             # Nothing that failed its check stays to fail again.
             target.unlink(missing_ok=True)
             raise
 
 
-def _assemble(file: File, container: Path, place: Place) -> bytes:
-    """The file from its parts, or PlaceError where it is not the one the entry means."""
-    if place.build is None:
-        data = take(container, place.parts[0], file.size)
-    else:
-        data = place.build([take(container, part) for part in place.parts])
-    if not _matches(file, data):
-        found = hashlib.sha256(data).hexdigest()
-        raise PlaceError(
-            f"its SHA-256 is {found[:12]}..., not {file.sha256[:12]}..., in {len(data)} bytes"
-        )
-    return data
-
-
-def _matches(file: File, data: bytes) -> bool:
-    return len(data) == file.size and hashlib.sha256(data).hexdigest() == file.sha256
+def _limit(file: File, place: Address) -> int:
+    """The most bytes a download may have: of the file itself its size, of an archive not known."""
+    whole = place.parts == ("",) and place.build is None
+    # What does not compress becomes larger: by 5 bytes in 16 KB, and a header.
+    return file.size + file.size // 1000 + 1000 if whole else LIMIT
 
 
 def _store(path: Path, data: bytes) -> None:
@@ -186,10 +136,24 @@ def _store(path: Path, data: bytes) -> None:
         temporary.unlink(missing_ok=True)
 
 
-def _sentence(name: str, file: File, remote: list[Place], reasons: dict[Place, str]) -> str:
+def _sentence(
+    name: str,
+    file: File,
+    remote: list[Place],
+    reasons: dict[Place, str],
+    damaged: dict[str, str],
+) -> str:
     """One sentence: what is missing, where it was looked for, what to do."""
+    if BUILT_IN in damaged:
+        return f"{name}: {file.builtin} is damaged ({damaged[BUILT_IN]}); install r2et again."
     folder = data_dir()
-    looked = [f"not in R2ET_DATA ({folder or 'not set'})", f"not in the cache ({cache_dir()})"]
+    kept = str(cache_dir() / "files" / file.path)
+    looked = [
+        f"not in R2ET_DATA ({folder or 'not set'})",
+        f"damaged in the cache ({kept}: {damaged[kept]})"
+        if kept in damaged
+        else f"not in the cache ({cache_dir()})",
+    ]
     if reasons:
         looked += [f"not from {place} ({reasons[place]})" for place in remote]
     elif remote:

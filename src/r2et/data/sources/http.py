@@ -1,8 +1,7 @@
 """A download that survives interruption, and believes no server.
 
 A partial download is kept with the server's validator (a strong ETag, or the date of change), and
-resumed with Range and If-Range, so that two versions are never joined. Redirects: at most five,
-never from https to http, and to another host only from https to https. None of this replaces the
+resumed with Range and If-Range, so that two versions are never joined. None of this replaces the
 checksum, which whoever calls this compares.
 """
 
@@ -21,6 +20,7 @@ from pathlib import Path
 from typing import IO, Any
 from urllib.parse import urlsplit
 
+from r2et.data.sources.connection import opener
 from r2et.data.sources.entry import PlaceError, UnreachableError
 from r2et.progress import Advance, bar
 from r2et.version import __version__
@@ -41,8 +41,10 @@ class _ConnectionError(_PassingError):
     """There is no way to the server, or nobody there."""
 
 
-def download(url: str, to: Path, *, label: str, timeout: float) -> None:
+def download(url: str, to: Path, *, label: str, timeout: float, limit: int = LIMIT) -> None:
     """Put what is at `url` into the file `to`, which appears only when it is whole.
+
+    limit: the most bytes it may have, whatever the server announces.
 
     Whoever calls this holds the lock of `to`. The partial file stays when this is interrupted.
     """
@@ -54,7 +56,7 @@ def download(url: str, to: Path, *, label: str, timeout: float) -> None:
         if attempt:
             time.sleep(PAUSE * 2 ** (attempt - 1))
         try:
-            _attempt(url, partial, label, timeout)
+            _attempt(url, partial, label, timeout, limit)
         except _PassingError as error:
             reason = str(error)
             unconnected += isinstance(error, _ConnectionError)
@@ -76,33 +78,7 @@ def forget(to: Path) -> None:
         to.parent.rmdir()
 
 
-def redirect_allowed(old: str, new: str) -> bool:
-    """Whether a redirect may be followed: the same host without losing TLS, or https to https."""
-    a, b = urlsplit(old), urlsplit(new)
-    if b.scheme == "https":
-        return a.scheme == "https" or a.hostname == b.hostname
-    return b.scheme == "http" and a.scheme == "http" and a.netloc == b.netloc
-
-
-class _Redirects(urllib.request.HTTPRedirectHandler):
-    max_redirections = 5
-
-    def redirect_request(
-        self,
-        req: urllib.request.Request,
-        fp: IO[bytes],
-        code: int,
-        msg: str,
-        headers: Any,
-        newurl: str,
-    ) -> urllib.request.Request | None:
-        if not redirect_allowed(req.full_url, newurl):
-            fp.close()
-            raise PlaceError(f"it redirects to {newurl}, which is not followed")
-        return super().redirect_request(req, fp, code, msg, headers, newurl)
-
-
-def _attempt(url: str, partial: Path, label: str, timeout: float) -> None:
+def _attempt(url: str, partial: Path, label: str, timeout: float, limit: int) -> None:
     """Fetch what is missing of the partial file, or all of it when it cannot be continued."""
     if urlsplit(url).scheme not in {"http", "https"}:
         raise PlaceError("only http and https are fetched")
@@ -114,12 +90,17 @@ def _attempt(url: str, partial: Path, label: str, timeout: float) -> None:
         request.add_header("Range", f"bytes={have}-")
         request.add_header("If-Range", validator)
     try:
-        with urllib.request.build_opener(_Redirects).open(request, timeout=timeout) as response:
+        with opener().open(request, timeout=timeout) as response:
             start, total = _extent(response, have)
+            if total is not None and total > limit:
+                raise PlaceError(f"it announces {total} bytes, more than the {limit} expected")
             _remember(partial, response, start)
             shown = bar(label, start, total, in_bytes=True)
             with open(partial, "ab" if start else "wb") as out, shown as advance:
-                _copy(response, out, start, total, timeout, advance)
+                _copy(response, out, start, limit if total is None else total, timeout, advance)
+            done = partial.stat().st_size
+            if total is not None and done < total:
+                raise _PassingError(f"only {done} of {total} bytes came")
     except urllib.error.HTTPError as error:
         _refused(error, partial)
     except TimeoutError as error:
@@ -135,7 +116,7 @@ def _attempt(url: str, partial: Path, label: str, timeout: float) -> None:
 
 
 def _copy(
-    response: Any, out: IO[bytes], start: int, total: int | None, timeout: float, advance: Advance
+    response: Any, out: IO[bytes], start: int, most: int, timeout: float, advance: Advance
 ) -> None:
     done = start
     since, before = time.monotonic(), done
@@ -143,16 +124,14 @@ def _copy(
         out.write(block)
         done += len(block)
         advance(len(block))
-        if done > (LIMIT if total is None else total):
+        if done > most:
             out.truncate(start)
-            raise PlaceError("it sends more than it announced")
+            raise PlaceError(f"it sends more than the {most} bytes expected")
         waited = time.monotonic() - since
         if waited > timeout:
             if done - before < SLOWEST * waited:
                 raise _PassingError(f"fewer than {SLOWEST} bytes per second for {timeout:g} s")
             since, before = time.monotonic(), done
-    if total is not None and done < total:
-        raise _PassingError(f"only {done} of {total} bytes came")
 
 
 def _extent(response: Any, have: int) -> tuple[int, int | None]:
