@@ -6,9 +6,27 @@ from pathlib import Path
 import r2et
 
 LAYERS = [
-    *("version", "errors", "checks", "progress", "region", "data", "models", "explain", "rank"),
-    *("certify", "attack", "penalty", "train", "metrics", "audit", "estimator", "bench"),
-    *("report", "demo", "cli"),
+    "version",
+    "errors",
+    "checks",
+    "progress",
+    "lock",
+    "region",
+    "data",
+    "models",
+    "explain",
+    "rank",
+    "certify",
+    "attack",
+    "penalty",
+    "train",
+    "metrics",
+    "audit",
+    "estimator",
+    "bench",
+    "report",
+    "demo",
+    "cli",
 ]
 ROOT = Path(r2et.__file__).parent
 TOP = {"__init__", "__main__"}  # the faces of the package may import anything

@@ -48,18 +48,68 @@ def test_info():
     assert file["places"][-1] == "the pip package aif360==0.2.3"
     text = run("info", "bank")
     assert "from https://archive.ics.uci.edu/" in text
+    assert "x (B, 18), k = 8" in text
+    assert "licence  CC BY 4.0" in text
+    assert "credit   S. Moro, P. Rita and P. Cortez (2014)" in text
     assert "to supply, since the papers' networks are not published" in run("info", "bp")
     assert "built in" in run("info", "adult")
 
 
+def test_info_of_a_file_that_is_here_still_says_where_it_is_from(monkeypatch, tmp_path):
+    (tmp_path / "bank").mkdir()
+    (tmp_path / "bank" / "bank-additional-full.csv").write_bytes(b"anything")
+    monkeypatch.setenv("R2ET_DATA", str(tmp_path))
+    text = run("info", "bank")
+    assert f"here: {tmp_path}" in text
+    assert "from https://archive.ics.uci.edu/" in text
+
+
+def test_info_of_a_supplied_file_does_not_expect_our_copy(monkeypatch, tmp_path):
+    (tmp_path / "brain").mkdir()
+    (tmp_path / "brain" / "abide_aal116_pearson.npz").write_bytes(b"mine")
+    monkeypatch.setenv("R2ET_DATA", str(tmp_path))
+    [file] = json.loads(run("info", "abide", "--json"))["files"]
+    assert "sha256" not in file
+    assert len(file["measured_on_sha256"]) == 64
+    assert "our figures are of a copy with SHA-256 f60a69f1" in run("info", "abide")
+    assert "SHA-256" not in run("info", "bp")
+
+
+@pytest.mark.parametrize(
+    ("name", "other"),
+    [
+        ("oct-kermany", "the papers' ROCT (OCTID)"),
+        ("oct-kermany-64", "the papers' ROCT (OCTID)"),
+        ("abide", "the papers' ADHD"),
+        ("adhd-frontal", "the papers' BP"),
+    ],
+)
+def test_a_stand_in_is_called_one_everywhere(name, other):
+    listed = {entry["name"]: entry["summary"] for entry in json.loads(run("list", "--json"))}
+    assert listed[name].endswith(f"; stands in for {other}")
+    assert f"stands in for {other}" in run("info", name)
+    assert DATASETS[name].source.stands_for == other
+
+
+@pytest.mark.parametrize("name", sorted(DATASETS))
+def test_what_is_said_without_loading_holds(name):
+    entry = DATASETS[name]
+    assert entry.source.where
+    assert entry.k > 0
+    assert entry.shape.startswith("(B, ")
+
+
 def test_get(monkeypatch, tmp_path):
     assert run("get", "adult") == "built in\n"
+    assert json.loads(run("get", "adult", "--json")) == {"name": "adult", "files": ["built in"]}
     with pytest.raises(UnavailableError, match=r"^bank: .* R2ET_OFFLINE forbids"):
         run("get", "bank")
     with pytest.raises(UnavailableError, match=r"^bp: "):
         run("get", "bp")
-    with pytest.raises(InputError, match=r"\(did you mean 'bank'\?\), got bnak"):
+    with pytest.raises(InputError, match=r"^data get: .*\(did you mean 'bank'\?\), got bnak"):
         run("get", "bnak")
+    with pytest.raises(InputError, match=r"^data info: name must be one of "):
+        run("info", "bnak")
     (tmp_path / "brain").mkdir()
     (tmp_path / "brain" / "bp.npz").write_bytes(b"mine")
     monkeypatch.setenv("R2ET_DATA", str(tmp_path))

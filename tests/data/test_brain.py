@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from r2et.data import Origin, load
+from r2et.data import DATASETS, Origin, load
 from r2et.data.graph_pairs import MOST, edge_names, pair_up
 from r2et.errors import InputError, UnavailableError
 from r2et.explain import Gradient
@@ -32,6 +32,10 @@ def test_shapes(name):
         assert 0.4 < float(part.y.float().mean()) < 0.6
     assert data.k == 50
     assert data.notes == ()
+    assert f"(B, 2, {edges})" == DATASETS[name].shape
+    assert data.source == DATASETS[name].source
+    stands = DATASETS[name].source.stands_for
+    assert (f"stands in for {stands}, and is not it" in str(data)) == bool(stands)
 
 
 def test_fifty_features_are_fifty_edges():

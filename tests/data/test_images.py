@@ -154,6 +154,7 @@ def test_retinal_scans(name, side, rows):
         assert (part.y.bincount(minlength=4) > 0).all()
     assert len(data.train.y) == pytest.approx(0.70 * rows, rel=0.03)
     assert "ROCT" not in data.name
+    assert "stands in for the papers' ROCT (OCTID), and is not it" in str(data)
     assert data.notes == ()
 
 

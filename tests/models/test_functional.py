@@ -64,6 +64,9 @@ def soft(x, kink=0.0):
         (lambda x: x.clamp_min(0), soft(X)),
         (lambda x: torch.clip(x, 0), soft(X)),
         (lambda x: torch.clamp(x, 0, 6), soft(X) - soft(X, 6)),
+        (lambda x: x.clamp(0, 1), soft(X) - soft(X, 1)),
+        (lambda x: x.clamp(min=torch.tensor(0.0)), soft(X)),
+        (lambda x: x.clamp(torch.zeros(1), torch.tensor(6)), soft(X) - soft(X, 6)),
         (F.relu6, soft(X) - soft(X, 6)),
         (lambda x: F.leaky_relu(x, 0.1), 0.1 * X + 0.9 * soft(X)),
         (F.leaky_relu, 0.01 * X + 0.99 * soft(X)),
@@ -94,6 +97,9 @@ def test_it_is_found_however_it_is_called(function, expected):
     [
         lambda x: x.clamp(min=1e-3).sqrt(),  # a guard
         lambda x: x.clamp(max=2),
+        lambda x: x.clamp(-1, 1),
+        lambda x: x.clamp(min=torch.zeros(49)),
+        lambda x: x.clamp(min=nn.Parameter(torch.tensor(0.0))),
         lambda x: x * torch.arange(-3, 46).clamp(min=0),  # an index
         lambda x: x * nn.Parameter(torch.linspace(-1, 1, 49).double()).clamp(min=0),  # a weight
         F.gelu,

@@ -181,8 +181,8 @@ def test_without_torch_geometric_one_sentence_says_what_to_install(monkeypatch):
     [
         ({"nodes": 1}, "nodes must be at least 2, got 1."),
         ({"nodes": 0}, "nodes must be a whole number, at least 1, got 0."),
-        ({"nodes": 5, "widths": [4]}, "widths must be two whole numbers, got [4]."),
-        ({"nodes": 5, "widths": [4, 0]}, "each width must be a whole number, at least 1, got 0."),
+        ({"nodes": 5, "widths": [4]}, "widths must be a list of 2 whole numbers, got [4]."),
+        ({"nodes": 5, "widths": [4, 0]}, "every width must be a whole number, at least 1, got 0."),
         (
             {"nodes": 5, "features": "degree"},
             "features must be one of adjacency, identity, strength, got degree.",

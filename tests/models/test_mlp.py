@@ -33,6 +33,13 @@ def test_its_settings_build_it_again():
     assert copy.deepcopy(model).settings == model.settings
 
 
+def test_rows_of_another_width_are_refused_by_name():
+    with pytest.raises(InputError) as caught:
+        MLP(5)(torch.zeros(2, 4))
+    message = "MLP: x must be rows of shape (B, 5), got float32 tensor of shape (2, 4) on cpu."
+    assert str(caught.value) == message
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
@@ -48,6 +55,10 @@ def test_its_settings_build_it_again():
         (
             {"features": 2, "widths": [4, 0]},
             "MLP: every width must be a whole number, at least 1, got 0.",
+        ),
+        (
+            {"features": 10**30},
+            f"MLP: features must be at most 2147483647, got {10**30}.",
         ),
         (
             {"features": 2, "activation": "step"},

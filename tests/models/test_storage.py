@@ -2,6 +2,8 @@ import copy
 import hashlib
 import json
 import os
+import subprocess
+import sys
 
 import pytest
 import safetensors.torch
@@ -49,7 +51,7 @@ def folder(tmp_path):
 
 
 def files(folder):
-    return sorted(p.name for p in folder.iterdir())
+    return sorted(p.name for p in folder.iterdir() if p.name != ".lock")
 
 
 def weights_of(folder):
@@ -246,6 +248,80 @@ def test_a_file_is_no_folder(tmp_path):
         load_model(path)
 
 
+@pytest.mark.parametrize("extra", [[1], "text", 7])
+def test_extra_must_be_a_dictionary(extra, tmp_path):
+    message = r"^save_model: extra must be a dictionary of what JSON can hold, got "
+    with pytest.raises(InputError, match=message):
+        save_model(MLP(2), tmp_path, extra=extra)
+
+
+@pytest.mark.parametrize("folder", [None, 7, b"bytes", "a\0b", ["a"]])
+def test_a_folder_must_be_a_path(folder):
+    for call in (lambda: save_model(MLP(2), folder), lambda: load_model(folder)):
+        with pytest.raises(InputError, match=r"^(save|load)_model: folder must be a path, got "):
+            call()
+    with pytest.raises(InputError, match=r"^load_extra: folder must be a path, got "):
+        load_extra(folder)
+
+
+def test_a_folder_that_cannot_be_made(tmp_path):
+    (tmp_path / "file").write_text("")
+    for folder in (tmp_path / "file" / "below", tmp_path / ("x" * 300)):
+        with pytest.raises(InputError, match=r"^save_model: folder must be one that can be made"):
+            save_model(MLP(2), folder)
+        with pytest.raises(InputError, match=r"^load_model: folder must be one with model\.json"):
+            load_model(folder)
+
+
+def test_kinds_of_numbers_that_no_network_computes_with(tmp_path):
+    with pytest.raises(InputError, match=r"0\.weight must be of 16 bits or more, got float8_e5m2"):
+        save_model(MLP(2).to(torch.float8_e5m2), tmp_path)
+    model = MLP(2)
+    model.layers[0].double()
+    message = (
+        "save_model: model must be of one kind of floats, got torch.float32 and torch.float64."
+    )
+    with pytest.raises(InputError) as caught:
+        save_model(model, tmp_path)
+    assert str(caught.value) == message
+    save_model(MLP(2).bfloat16(), tmp_path)
+    assert load_model(tmp_path).layers[0].weight.dtype is torch.bfloat16
+
+
+# --- several processes
+
+SAVES = """
+import sys, torch
+from r2et.models import MLP, save_model
+folder, seed, count = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+torch.manual_seed(seed)
+models = [MLP(3, (4,)), MLP(3, (5,))]
+for i in range(count):
+    save_model(models[i % 2], folder, extra={"seed": seed})
+"""
+
+
+def writer(folder, seed, count):
+    command = [sys.executable, "-c", SAVES, str(folder), str(seed), str(count)]
+    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+
+
+def test_readers_and_two_writers_never_meet_half_a_model(folder):
+    writers = [writer(folder, seed, 60) for seed in (1, 2)]
+    loads = 0
+    while any(process.poll() is None for process in writers):
+        load_model(folder)
+        load_extra(folder)
+        loads += 1
+    for process in writers:
+        _, err = process.communicate(timeout=60)
+        assert process.returncode == 0, err
+    assert loads > 20
+    assert load_model(folder).settings["widths"] == [5]
+    assert load_extra(folder)["seed"] in (1, 2)
+    assert len(files(folder)) == 2
+
+
 # --- reading what is broken
 
 
@@ -307,7 +383,7 @@ def test_a_description_that_is_none(folder, content, message):
         (
             {"rho": -1.0},
             " must be a description that MLP can be built from, got the error: smooth: rho must "
-            "be a positive number, got -1.0.",
+            "be a positive number, 1e-30 to 1e30, got -1.0.",
         ),
     ],
 )

@@ -34,12 +34,12 @@ def list_all(as_json: bool = AS_JSON) -> None:
 
 
 @app.command()
-def get(name: str = NAME) -> None:
+def get(name: str = NAME, as_json: bool = AS_JSON) -> None:
     """Bring the files of a data set to this machine, each checked by its SHA-256."""
     from r2et.data.inventory import get as fetch
 
-    for place in fetch(name):
-        typer.echo(place)
+    places = fetch(name, "data get")
+    typer.echo(json.dumps({"name": name, "files": places}) if as_json else "\n".join(places))
 
 
 @app.command()
@@ -47,10 +47,15 @@ def info(name: str = NAME, as_json: bool = AS_JSON) -> None:
     """What a data set is, which files it needs, and where they are or come from."""
     from r2et.data.inventory import about
 
-    found = about(name)
+    found = about(name, "data info")
     if as_json:
         return typer.echo(json.dumps(found, indent=2))
+    source = found["source"]
     typer.echo(f"{found['name']}: {found['summary']}\n{found['state']}")
+    typer.echo(f"x {found['shape']}, k = {found['k']}")
+    for key in ("where", "credit", "licence", "changes"):
+        if source[key]:
+            typer.echo(f"{key:8} {source[key]}")
     for file in found["files"]:
         typer.echo("\n".join(_lines(file)))
 
@@ -69,10 +74,12 @@ def path(as_json: bool = AS_JSON) -> None:
 
 def _lines(file: dict[str, Any]) -> list[str]:
     lines = [f"  {file['path']}"]
-    if file["sha256"]:
-        lines.append(f"    SHA-256 {file['sha256']}")
     if file["where"]:
-        return [*lines, f"    here: {file['where']}"]
+        lines.append(f"    here: {file['where']}")
     if "supply" in file:
-        return [*lines, f"    to supply, since {file['reason']}: see {file['supply']}"]
+        lines.append(f"    to supply, since {file['reason']}: see {file['supply']}")
+        if file["measured_on_sha256"]:
+            lines.append(f"    our figures are of a copy with SHA-256 {file['measured_on_sha256']}")
+        return lines
+    lines.append(f"    SHA-256 {file['sha256']}, {file['size']} bytes")
     return [*lines, *(f"    from {place}" for place in file["places"])]

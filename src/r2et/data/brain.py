@@ -44,12 +44,14 @@ SOURCES = {
         credit="A. Di Martino et al. (2014); C. Craddock et al. (2013)",
         licence="CC BY-NC-SA",
         changes="Pearson correlations of 116 AAL regions, paired",
+        stands_for="the papers' ADHD",
     ),
     "adhd-frontal": Origin(
         where="the R package NBR, data set frontal2D",
         credit="Z. Gracia-Tabuenca and S. Alcauter (2020)",
         licence="GPL-3",
         changes="a network per person, paired; its authors altered the values themselves",
+        stands_for="the papers' BP",
     ),
 }
 FRONTAL = (

@@ -22,12 +22,16 @@ class Split(NamedTuple):
 
 @dataclass(frozen=True)
 class Origin:
-    """Where data come from, whom to credit, under which licence, and what was changed."""
+    """Where data come from, whom to credit, under which licence, and what was changed.
+
+    stands_for: the papers' data that these stand in for, without being them.
+    """
 
     where: str
     credit: str = ""
     licence: str = ""
     changes: str = ""
+    stands_for: str = ""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -69,7 +73,10 @@ class Data:
             lines += [f"  {name}: left out, {reason}" for name, reason in self.schema.dropped]
         lines += [f"  note: {note}" for note in self.notes]
         source = (self.source.where, self.source.credit, self.source.licence)
-        return "\n".join([*lines, f"  from {'; '.join(s for s in source if s)}"])
+        lines.append(f"  from {'; '.join(s for s in source if s)}")
+        if self.source.stands_for:
+            lines.append(f"  stands in for {self.source.stands_for}, and is not it")
+        return "\n".join(lines)
 
     def describe(self) -> None:
         """Print what str(data) says."""

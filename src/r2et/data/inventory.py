@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from r2et.data.registry import DATASETS, Named, named
@@ -31,24 +32,31 @@ def place_of(file: File | Supplied) -> str | None:
     return str(path) if path and path.exists() else None
 
 
-def about(name: str) -> dict[str, Any]:
-    """A data set as plain data: name, summary, state, files."""
-    entry = named("about", name)
-    files = [_about_file(file) for file in entry.files]
-    return {"name": name, "summary": entry.summary, "state": state(name), "files": files}
+def about(name: str, where: str = "about") -> dict[str, Any]:
+    """A data set as plain data: name, summary, state, shape of x, k, source, files."""
+    entry = named(where, name)
+    return {
+        "name": name,
+        "summary": entry.line,
+        "state": state(name),
+        "shape": entry.shape,
+        "k": entry.k,
+        "source": asdict(entry.source),
+        "files": [_about_file(file) for file in entry.files],
+    }
 
 
 def about_all() -> list[dict[str, Any]]:
     """Name, summary and state of every data set."""
     return [
-        {"name": name, "summary": entry.summary, "state": state(name)}
+        {"name": name, "summary": entry.line, "state": state(name)}
         for name, entry in DATASETS.items()
     ]
 
 
-def get(name: str) -> list[str]:
+def get(name: str, where: str = "get") -> list[str]:
     """Bring the files of a data set to this machine, and say where each is."""
-    entry: Named = named("get", name)
+    entry: Named = named(where, name)
     for file in entry.files:
         if isinstance(file, Supplied):
             supplied(name, file)
@@ -57,8 +65,10 @@ def get(name: str) -> list[str]:
 
 
 def _about_file(file: File | Supplied) -> dict[str, Any]:
-    found = {"path": file.path, "sha256": file.sha256, "where": place_of(file)}
+    found = {"path": file.path, "where": place_of(file)}
     if isinstance(file, Supplied):
-        return {**found, "supply": file.page, "reason": file.reason, "instead": file.instead}
+        told = {"supply": file.page, "reason": file.reason, "instead": file.instead}
+        # Not what the user's file must be: another one is read as well, and noted.
+        return {**found, **told, "measured_on_sha256": file.sha256}
     places = [str(place) for place in file.places if not isinstance(place, InFolder)]
-    return {**found, "size": file.size, "places": places}
+    return {**found, "sha256": file.sha256, "size": file.size, "places": places}

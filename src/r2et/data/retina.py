@@ -25,6 +25,7 @@ KERMANY = Origin(
     credit="D. S. Kermany et al., Cell 172 (2018)",
     licence="CC BY 4.0",
     changes="a sample, made smaller, split by patient",
+    stands_for="the papers' ROCT (OCTID)",
 )
 OCTID = Origin(
     where="OCTID, https://doi.org/10.1016/j.compeleceng.2019.106532",

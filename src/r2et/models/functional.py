@@ -26,11 +26,17 @@ Arguments = dict[str, Any]
 
 
 def _clamp(given: Arguments) -> Hinge | None:
-    """clamp(min=0) is a ReLU; other clamps guard a square root or a division, and stay."""
-    low, high = given.get("min"), given.get("max")
-    if isinstance(low, Tensor) or low is None or low != 0 or isinstance(high, Tensor):
+    """clamp(min=0) is a ReLU, clamp(0, 6) a ReLU6; others guard a root or a division, and stay."""
+    low, high = (_number(given.get(name)) for name in ("min", "max"))
+    if isinstance(low, Tensor) or low != 0 or isinstance(high, Tensor):
         return None
     return relu() if high is None else clip(0.0, high)
+
+
+def _number(bound: Any) -> Any:
+    """A bound given as a tensor of one number is that number, unless it is learned."""
+    one = isinstance(bound, Tensor) and bound.numel() == 1 and not bound.requires_grad
+    return bound.item() if one else bound
 
 
 def _threshold(given: Arguments) -> Hinge:

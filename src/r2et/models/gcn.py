@@ -9,8 +9,8 @@ from typing import final
 import torch
 from torch import Tensor, nn
 
-from r2et.errors import InputError, require
-from r2et.models.settings import check_counts
+from r2et.errors import InputError, describe, first_line, require
+from r2et.models.settings import check_counts, check_widths
 from r2et.models.siamese import Siamese
 
 NODE_FEATURES = ("adjacency", "identity", "strength")
@@ -46,10 +46,9 @@ class SiameseGCN(Siamese):
         features: str = "adjacency",
         classes: int = 2,
     ) -> None:
-        good = isinstance(widths, Sequence) and not isinstance(widths, str) and len(widths) == 2
-        require(good, "SiameseGCN", "widths", "two whole numbers", widths)
+        check_counts("SiameseGCN", nodes=nodes)
+        check_widths("SiameseGCN", widths, 2)
         hidden, dimension = widths
-        check_counts("SiameseGCN", nodes=nodes, **{"every width": hidden, "each width": dimension})
         known = features in NODE_FEATURES
         require(known, "SiameseGCN", "features", f"one of {', '.join(NODE_FEATURES)}", features)
         require(nodes > 1, "SiameseGCN", "nodes", "at least 2", nodes)
@@ -103,8 +102,7 @@ def _graph_convolution(inputs: int, outputs: int) -> nn.Module:
             warnings.simplefilter("ignore")
             from r2et.models.gcn_layer import GraphConvolution
     except ImportError as error:
-        what = "installed (pip install 'r2et[graph]')"
-        reason = " ".join(str(error).split())
-        raise InputError(f"SiameseGCN: torch_geometric must be {what}, got {reason}.") from error
+        what, found = "installed (pip install 'r2et[graph]')", describe(first_line(error))
+        raise InputError(f"SiameseGCN: torch_geometric must be {what}, got {found}.") from error
     layer: nn.Module = GraphConvolution(inputs, outputs)
     return layer

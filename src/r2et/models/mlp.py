@@ -9,7 +9,7 @@ from typing import final
 from torch import Tensor, nn
 
 from r2et.errors import require
-from r2et.models.settings import Network, check_counts
+from r2et.models.settings import Network, check_counts, check_widths
 
 ACTIVATIONS: dict[str, type[nn.Module]] = {
     "elu": nn.ELU,
@@ -41,10 +41,7 @@ class MLP(Network):
     ) -> None:
         super().__init__()
         check_counts("MLP", features=features, classes=classes)
-        listed = isinstance(widths, Sequence) and not isinstance(widths, str)
-        require(listed, "MLP", "widths", "a list of whole numbers", widths)
-        for width in widths:
-            check_counts("MLP", **{"every width": width})
+        check_widths("MLP", widths)
         known = ", ".join(ACTIVATIONS)
         require(activation in ACTIVATIONS, "MLP", "activation", f"one of {known}", activation)
         self.settings = {
@@ -60,5 +57,7 @@ class MLP(Network):
         self.layers = nn.Sequential(*layers, nn.Linear(sizes[-2], sizes[-1]))
 
     def forward(self, x: Tensor) -> Tensor:
+        features = self.settings["features"]
+        require(x.shape[-1:] == (features,), "MLP", "x", f"rows of shape (B, {features})", x)
         out: Tensor = self.layers(x)
         return out

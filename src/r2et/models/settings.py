@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 from torch import nn
@@ -20,8 +21,22 @@ class Network(nn.Module):
     settings: Settings
 
 
+# torch keeps sizes as 64-bit numbers, and multiplies them.
+LARGEST = 2**31 - 1
+
+
 def check_counts(where: str, **counts: Any) -> None:
     """Sizes of layers and numbers of classes: whole numbers, at least 1."""
     for name, count in counts.items():
         whole = isinstance(count, int) and not isinstance(count, bool)
         require(whole and count > 0, where, name, "a whole number, at least 1", count)
+        require(count <= LARGEST, where, name, f"at most {LARGEST}", count)
+
+
+def check_widths(where: str, widths: Any, count: int | None = None) -> None:
+    """The widths of hidden layers: a list of whole numbers, `count` of them where it is given."""
+    listed = isinstance(widths, Sequence) and not isinstance(widths, str)
+    what = "a list of whole numbers" if count is None else f"a list of {count} whole numbers"
+    require(listed and count in (None, len(widths)), where, "widths", what, widths)
+    for width in widths:
+        check_counts(where, **{"every width": width})

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import copy
-import math
 from collections.abc import Callable
 from functools import partial
+from types import MethodType
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from r2et.errors import InputError, require
+from r2et.errors import InputError, describe, first_line, require
 from r2et.models import hinge
 from r2et.models.functional import FUNCTIONS, Softened
 from r2et.models.gcn import Magnitude
@@ -34,6 +34,9 @@ REFUSED: dict[type[nn.Module], str] = {
 # Modules from here call no activation but through another module, except the callers.
 KNOWN = ("torch.nn.", "r2et.models.", "torch_geometric.nn.dense.linear")
 CALLERS = (nn.TransformerEncoderLayer, nn.TransformerDecoderLayer)
+# Beyond, float32 has no number for rho or for 1 / rho.
+MOST = 1e30
+RHO = "a positive number, 1e-30 to 1e30"
 RECURRENT = (nn.RNNBase, nn.RNNCellBase)
 
 
@@ -49,11 +52,12 @@ def smooth(model: nn.Module, rho: float, *, share: bool = False) -> nn.Module:
     the copy then still has kinks, where two inputs tie. ELU and SELU stay too. RReLU, Hardshrink,
     a Threshold that jumps, an RNN with built-in ReLU and scripted code are refused by name.
 
-    share: use the model's own parameters and buffers, so that the copy follows its training;
-    otherwise they are copied. A smooth copy of a smooth copy keeps the first rho.
+    share: use the model's own parameters and buffers, so that the copy follows its training, its
+    loading of other weights and its moves to another device or kind of numbers; otherwise they
+    are copied. A smooth copy of a smooth copy keeps the first rho.
     """
-    positive = isinstance(rho, int | float) and not isinstance(rho, bool) and 0 < rho < math.inf
-    require(positive, "smooth", "rho", "a positive number", rho)
+    number = isinstance(rho, int | float) and not isinstance(rho, bool)
+    require(number and 1 / MOST <= rho <= MOST, "smooth", "rho", RHO, rho)
     require(isinstance(model, nn.Module), "smooth", "model", "an nn.Module", type(model).__name__)
     duplicate = _copy(model, share=share)
     done: dict[nn.Module, nn.Module] = {}  # a module in two places stays one module
@@ -67,6 +71,7 @@ def smooth(model: nn.Module, rho: float, *, share: bool = False) -> nn.Module:
     if any(_may_call(module) for module in out.modules()):
         # In the instance, not around it, so that class, names and state_dict stay.
         vars(out)["forward"] = partial(_forward, out.forward, float(rho))
+        vars(out)["_replicate_for_data_parallel"] = partial(_replica, out)
     return out
 
 
@@ -79,11 +84,24 @@ def _copy(model: nn.Module, *, share: bool) -> nn.Module:
     if share:
         memo |= {id(t): t for t in [*model.parameters(), *model.buffers()]}
     try:
-        return copy.deepcopy(model, memo)
+        duplicate = copy.deepcopy(model, memo)
     except (RuntimeError, TypeError, AttributeError) as error:
-        reason = " ".join(str(error).split())
-        what = "one that copy.deepcopy can copy"
-        raise InputError(f"smooth: model must be {what}, got the error: {reason}") from error
+        what, found = "one that copy.deepcopy can copy", describe(first_line(error))
+        raise InputError(f"smooth: model must be {what}, got the error: {found}.") from error
+    if share:
+        for original, copied in zip(model.modules(), duplicate.modules(), strict=True):
+            # The tables, not only the tensors: a model that moves or loads puts others into them.
+            for table in ("_parameters", "_buffers"):
+                vars(copied)[table] = vars(original)[table]
+            if isinstance(copied, nn.RNNBase):
+                copied.register_forward_pre_hook(_look_up)
+    return duplicate
+
+
+def _look_up(module: nn.Module, *_: Any) -> None:
+    """An RNN keeps a second list of its weights, which only its own methods renew."""
+    names = getattr(module, "_flat_weights_names", [])
+    vars(module)["_flat_weights"] = [getattr(module, name, None) for name in names]
 
 
 def _replacement(name: str, module: nn.Module, rho: float) -> nn.Module:
@@ -98,7 +116,7 @@ def _replacement(name: str, module: nn.Module, rho: float) -> nn.Module:
         found = f"{type(module).__name__} ({name}), {reason}"
         raise InputError(f"smooth: model must be one that can be made smooth, got {found}.")
     if isinstance(module, Magnitude):
-        return SoftMagnitude(rho)
+        return _like(module, SoftMagnitude(rho))
     if kind is None or _code(type(module)) is not _code(kind):
         return module  # if it is a ReLU with a forward of its own, it is caught as a function
     if isinstance(module, nn.PReLU):
@@ -114,9 +132,9 @@ def _replacement(name: str, module: nn.Module, rho: float) -> nn.Module:
 
 
 def _like(old: nn.Module, new: nn.Module) -> nn.Module:
-    """The new module in the old one's mode and with its hooks."""
+    """The new module in the old one's mode, with its parameters and its hooks."""
     hooks = {name: value for name, value in vars(old).items() if "hook" in name}
-    vars(new).update(hooks, training=old.training)
+    vars(new).update(hooks, training=old.training, _parameters=vars(old)["_parameters"])
     return new
 
 
@@ -133,3 +151,20 @@ def _may_call(module: nn.Module) -> bool:
 def _forward(forward: Callable[..., Any], rho: float, *args: Any, **kwargs: Any) -> Any:
     with Softened(rho):
         return forward(*args, **kwargs)
+
+
+def _replica(module: nn.Module) -> nn.Module:
+    """One of DataParallel's, whose forward must run on its own parameters, not on the copy's."""
+    replicate: Callable[[nn.Module], nn.Module] = type(module)._replicate_for_data_parallel
+    replica = replicate(module)
+    vars(replica)["forward"] = _rebound(vars(module)["forward"], module, replica)
+    return replica
+
+
+def _rebound(call: Any, old: nn.Module, new: nn.Module) -> Any:
+    """The same call on another module, through the layers that smooth has put around it."""
+    if isinstance(call, partial):
+        return partial(call.func, *(_rebound(value, old, new) for value in call.args))
+    if isinstance(call, MethodType) and call.__self__ is old:
+        return MethodType(call.__func__, new)
+    return call

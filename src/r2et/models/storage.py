@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import re
-import secrets
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,9 @@ from safetensors.torch import load as parse_weights
 from safetensors.torch import save as format_weights
 from torch import Tensor, nn
 
-from r2et.errors import InputError, require
+from r2et.errors import InputError, describe, first_line, require
+from r2et.lock import locked
+from r2et.models.files import LOCK, contents, folder_path, make_folder, write
 from r2et.models.gcn import SiameseGCN
 from r2et.models.hinge import LINEAR_ABOVE
 from r2et.models.mlp import MLP
@@ -29,6 +30,7 @@ from r2et.version import __version__
 
 FORMAT = 1
 DESCRIPTION = "model.json"
+FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 NETWORKS: dict[str, type[Network]] = {
     kind.__name__: kind for kind in (MLP, ResNet18, SiameseCNN, SiameseGCN)
 }
@@ -41,9 +43,13 @@ def save_model(
 
     folder: made if missing; a model already in it is replaced. The weights are written first,
     under a name made from their SHA-256, the description that names them last, each by renaming
-    a finished file: whenever the writing stops, the folder holds the old model or the new one.
+    a finished file: whenever the writing stops, the folder holds the old model or the new one. Of
+    several processes one writes at a time; the file .lock, by which they wait, stays.
     """
-    where, folder = "save_model", Path(folder)
+    where = "save_model"
+    path = folder_path(where, folder)
+    good = extra is None or isinstance(extra, Mapping)
+    require(good, where, "extra", "a dictionary of what JSON can hold", extra)
     names = ", ".join(NETWORKS)
     kind = type(model).__name__
     known = NETWORKS.get(kind) is type(model)
@@ -67,16 +73,16 @@ def save_model(
     try:
         text = json.dumps(description, indent=2, allow_nan=False) + "\n"
     except (TypeError, ValueError, RecursionError) as error:
-        raise InputError(f"{where}: extra must be what JSON can hold, got {error}.") from error
-
-    require(not folder.exists() or folder.is_dir(), where, "folder", "a folder", str(folder))
-    folder.mkdir(parents=True, exist_ok=True)
-    old = _old_weights(folder)
-    new = _weights_name(description["weights"])
-    _write(folder / new, blob)
-    _write(folder / DESCRIPTION, text.encode())
-    if old not in (None, new):
-        (folder / str(old)).unlink(missing_ok=True)
+        found = describe(first_line(error))
+        raise InputError(f"{where}: extra must be what JSON can hold, got {found}.") from error
+    make_folder(where, path)
+    with locked(path / LOCK):
+        old = _old_weights(path)
+        new = _weights_name(description["weights"])
+        write(path / new, blob)
+        write(path / DESCRIPTION, text.encode())
+        if old not in (None, new):
+            (path / str(old)).unlink(missing_ok=True)
 
 
 def load_model(folder: str | os.PathLike[str]) -> nn.Module:
@@ -84,19 +90,32 @@ def load_model(folder: str | os.PathLike[str]) -> nn.Module:
 
     Reads the description and the weights and nothing else, and runs nothing that they contain.
     """
-    where, folder = "load_model", Path(folder)
+    where = "load_model"
+    path = folder_path(where, folder)
+    try:
+        return _load(where, path)
+    except InputError:
+        if not os.path.isfile(path / LOCK):
+            raise
+    # Somebody may be replacing the model: between two files that belong together, or not at all.
+    with locked(path / LOCK):
+        return _load(where, path)
+
+
+def _load(where: str, folder: Path) -> nn.Module:
     description = _read_description(where, folder)
     model = _build(where, str(folder / DESCRIPTION), description)
     path = folder / _weights_name(description["weights"])
-    require(path.is_file(), where, "folder", f"one with {path.name}", f"none in {folder}")
-    blob = path.read_bytes()
+    require(os.path.isfile(path), where, "folder", f"one with {path.name}", f"none in {folder}")
+    blob = contents(where, path)
     whole = hashlib.sha256(blob).hexdigest() == description["weights"]
     what = f"the file that {DESCRIPTION} was written for (by SHA-256)"
     require(whole, where, str(path), what, f"{len(blob)} bytes that differ from it")
     try:
         weights = parse_weights(blob)
     except (SafetensorError, ValueError, KeyError) as error:
-        raise InputError(f"{where}: {path} must be safetensors, got {error}.") from error
+        found = describe(first_line(error))
+        raise InputError(f"{where}: {path} must be safetensors, got {found}.") from error
     _check_weights(where, str(path), model, weights)
     model.load_state_dict(weights, assign=True)
     return model.eval()
@@ -104,7 +123,8 @@ def load_model(folder: str | os.PathLike[str]) -> nn.Module:
 
 def load_extra(folder: str | os.PathLike[str]) -> dict[str, Any]:
     """What was given to save_model as extra, as JSON keeps it (lists for tuples, text for keys)."""
-    extra: dict[str, Any] = _read_description("load_extra", Path(folder))["extra"]
+    where = "load_extra"
+    extra: dict[str, Any] = _read_description(where, folder_path(where, folder))["extra"]
     return extra
 
 
@@ -128,9 +148,9 @@ def _build(where: str, source: str, description: Mapping[str, Any]) -> nn.Module
         rho = description["rho"]
         return model if rho is None else smooth(model, rho)
     except (TypeError, ValueError, RuntimeError, OverflowError) as error:
-        reason = " ".join(str(error).split())
         what = f"a description that {kind.__name__} can be built from"
-        raise InputError(f"{where}: {source} must be {what}, got the error: {reason}") from error
+        found = describe(first_line(error))
+        raise InputError(f"{where}: {source} must be {what}, got the error: {found}.") from error
 
 
 def _check_weights(where: str, source: str, model: nn.Module, weights: dict[str, Tensor]) -> None:
@@ -147,8 +167,12 @@ def _check_weights(where: str, source: str, model: nn.Module, weights: dict[str,
         same = weight.is_floating_point() if floating else weight.dtype == expected[name].dtype
         what = "floating-point" if floating else str(expected[name].dtype)
         require(same, where, f"{source}: {name}", what, weight)
+        known = not floating or weight.dtype in FLOATS
+        require(known, where, f"{source}: {name}", "of 16 bits or more", weight)
         finite = bool(torch.isfinite(weight).all())
         require(finite, where, f"{source}: {name}", "finite", "NaN or infinity")
+    kinds = sorted({str(w.dtype) for w in weights.values() if w.is_floating_point()})
+    require(len(kinds) <= 1, where, source, "of one kind of floats", " and ".join(kinds))
 
 
 def _weights_name(digest: str) -> str:
@@ -157,11 +181,14 @@ def _weights_name(digest: str) -> str:
 
 def _read_description(where: str, folder: Path) -> dict[str, Any]:
     path = folder / DESCRIPTION
-    require(path.is_file(), where, "folder", f"one with {DESCRIPTION}", f"none in {folder}")
+    require(os.path.isfile(path), where, "folder", f"one with {DESCRIPTION}", f"none in {folder}")
     try:
-        found = json.loads(path.read_bytes())
+        found = json.loads(contents(where, path))
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{where}: {path} must be JSON, got the error: {error}") from error
+        if isinstance(error, InputError):
+            raise
+        reason = describe(first_line(error))
+        raise InputError(f"{where}: {path} must be JSON, got the error: {reason}.") from error
     require(isinstance(found, dict), where, str(path), "a JSON object", type(found).__name__)
     version = found.get("format")
     require(type(version) is int and version > 0, where, f"{path}: format", "a number", version)
@@ -185,16 +212,3 @@ def _old_weights(folder: Path) -> str | None:
         return _weights_name(_read_description("save_model", folder)["weights"])
     except InputError:
         return None
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Write a file so that nobody ever sees a part of it under its name."""
-    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
-    try:
-        with open(part, "xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)

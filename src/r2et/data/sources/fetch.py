@@ -18,11 +18,11 @@ from r2et.data.sources.entry import (
     PlaceError,
     UnreachableError,
 )
-from r2et.data.sources.folders import cache_dir, data_dir, offline, timeout
+from r2et.data.sources.folders import cache_dir, cache_lock, data_dir, key, offline, timeout
 from r2et.data.sources.here import BUILT_IN, assemble, find
 from r2et.data.sources.http import LIMIT, download, forget
-from r2et.data.sources.lock import key, locked
 from r2et.errors import UnavailableError
+from r2et.lock import locked
 
 
 @dataclass
@@ -48,7 +48,7 @@ def read(name: str, wanted: Sequence[File]) -> list[bytes]:
             f"R2ET_CACHE to a folder that can be written."
         ) from error
     for archive in visit.archives:
-        with locked(cache_dir(), str(archive)):
+        with locked(cache_lock(str(archive))):
             forget(archive)
     return contents
 
@@ -62,7 +62,7 @@ def _read(visit: _Visit, file: File) -> bytes:
     if offline() or not remote:
         raise UnavailableError(_sentence(visit.name, file, remote, {}, damaged))
     reasons: dict[Place, str] = {}
-    with locked(cache_dir(), file.path):
+    with locked(cache_lock(file.path)):
         found = find(file)  # another process may have fetched it while we waited
         if found is not None:
             return found[1]
@@ -99,7 +99,7 @@ def _from_remote(visit: _Visit, file: File, place: Place) -> bytes:
     else:
         raise PlaceError("nothing is known about how to fetch it")
     visit.archives.add(target)
-    with locked(cache_dir(), str(target)):
+    with locked(cache_lock(str(target))):
         if not target.is_file():
             if isinstance(place, Address):
                 label = f"{visit.name}: {target.name}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import sys
 from pathlib import Path
@@ -30,6 +31,16 @@ def cache_dir() -> Path:
     else:
         base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base) / "r2et"
+
+
+def key(name: str) -> str:
+    """A file name for any address or path."""
+    return hashlib.sha256(name.encode()).hexdigest()[:32]
+
+
+def cache_lock(name: str) -> Path:
+    """The file that is the lock called `name` in the cache."""
+    return cache_dir() / "locks" / key(name)
 
 
 def offline() -> bool:

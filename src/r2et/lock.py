@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import sys
 import time
 from collections.abc import Iterator
@@ -30,22 +29,23 @@ else:
         return True
 
 
-def key(name: str) -> str:
-    """A file name for any address or path."""
-    return hashlib.sha256(name.encode()).hexdigest()[:32]
-
-
 @contextmanager
-def locked(cache: Path, name: str) -> Iterator[None]:
-    """Hold the lock called `name` in this cache, waiting for whoever has it.
+def locked(path: Path) -> Iterator[None]:
+    """Hold the lock that is the file `path`, made if missing, waiting for whoever has it.
 
-    The operating system frees it when the holder ends, however it ends. The lock's file stays:
-    removing it would let a waiting and a new process hold two different locks of one name.
+    The operating system frees it when the holder ends, however it ends. The file stays: removing
+    it would let a waiting and a new process hold two different locks of one name.
     """
-    folder = cache / "locks"
-    folder.mkdir(parents=True, exist_ok=True)
-    with open(folder / key(name), "ab") as handle:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with _opened(path) as handle:
         # Polling, so that Ctrl-C is heard on every platform.
         while not _take(handle):
             time.sleep(0.05)
         yield
+
+
+def _opened(path: Path) -> IO[bytes]:
+    try:
+        return open(path, "ab")
+    except PermissionError:
+        return open(path, "rb")  # somebody else's folder: a reader may still wait
