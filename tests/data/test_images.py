@@ -236,3 +236,11 @@ def test_octid_from_a_folder_of_images(tmp_path, monkeypatch):
     (tmp_path / "oct" / "octid" / "AMRD" / "bad.png").write_bytes(b"no image")
     with pytest.raises(InputError, match=r"octid: bad\.png must be an image"):
         load("octid")
+
+
+def test_octid_is_a_folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("R2ET_DATA", str(tmp_path))
+    (tmp_path / "oct").mkdir()
+    (tmp_path / "oct" / "octid").write_text("a file")
+    with pytest.raises(InputError, match=r"^octid: oct/octid must be a folder of folders, got a f"):
+        load("octid")
