@@ -22,7 +22,16 @@ class UnavailableError(R2ETError):
 def require(ok: bool, where: str, name: str, what: str, value: Any) -> None:
     """Raise InputError("{where}: {name} must be {what}, got {value}.") unless ok."""
     if not ok:
-        raise InputError(f"{where}: {name} must be {what}, got {describe(value)}.")
+        raise InputError(printable(f"{where}: {name} must be {what}, got {describe(value)}."))
+
+
+def printable(text: str) -> str:
+    """The text on one line, with line breaks and terminal codes of a name or label spelled out."""
+    return (
+        text
+        if text.isprintable()
+        else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+    )
 
 
 def first_line(error: BaseException) -> str:

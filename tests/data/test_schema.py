@@ -197,7 +197,19 @@ def test_unknown_classes_are_refused(cell, sentence):
         (lambda: Column("a", "binary", categories=("x",)), "categories must be two labels"),
         (lambda: Column("a", "category", categories=("x",)), "categories must be at least two"),
         (lambda: Column("a", "category", categories=("x", "x")), "categories must be distinct"),
-        (lambda: Column("a", "category", categories="xy", other="z"), "other must be None or a"),
+        (
+            lambda: Column("a", "category", categories=("x", "y"), other="z"),
+            "other must be None or a",
+        ),
+        (
+            lambda: Column("a", "category", categories="abc"),
+            "Column 'a': categories must be a list, got abc",
+        ),
+        (lambda: Column("a", "category", categories=("1", "01")), "categories must be distinct"),
+        (
+            lambda: Column("a", "binary", categories=("x", "y"), other_share=2),
+            "other_share must be None or a share from 0 to 1, got 2",
+        ),
         (lambda: Schema(()), "Schema: columns must be at least one Column"),
         (lambda: Schema((PAY, PAY)), r"Schema: columns must be named differently, got \['pay'\]"),
         (lambda: Schema((PAY,), "y", ("a",)), "classes must be two or more distinct texts"),

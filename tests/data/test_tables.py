@@ -117,7 +117,8 @@ def test_every_form_of_the_table_gives_the_same_data(tmp_path, form):
         source = path if form != "gz" else tmp_path / "people.csv.gz"
         frame.to_csv(source, index=False, **how[form])
     data, expected = load_table(source, "default"), load_table(frame, "default")
-    assert data.schema == expected.schema
+    assert data.schema.columns == expected.schema.columns
+    assert data.schema.writing.decimal == ("," if form == "semicolon" else None)
     assert same(data, expected)
     assert data.name == ("table" if form == "arrow" else "people")
 
@@ -277,9 +278,10 @@ def test_targets_of_many_classes_numbers_and_booleans():
 def test_rows_without_a_target_are_left_out_and_counted():
     frame = people()
     frame.loc[:9, "default"] = None
-    data = load_table(frame, "default")
+    with pytest.warns(UserWarning, match=r"^load_table: 10 of 400 rows without a default left"):
+        data = load_table(frame, "default")
     assert sum(len(p.y) for p in parts(data)) == 390
-    assert data.notes == ("10 rows without a default left out",)
+    assert data.notes == ("10 of 400 rows without a default left out",)
 
 
 def any_column(rng, rows):

@@ -2,9 +2,10 @@
 
 from r2et.data.column import Column
 from r2et.data.dataset import Data, Origin, Split
+from r2et.data.later_rows import apply_schema
 from r2et.data.registry import DATASETS, Named, load
 from r2et.data.schema import Schema
-from r2et.data.tables import apply_schema, load_table
+from r2et.data.tables import load_table
 
 __all__ = [
     "DATASETS",

@@ -53,10 +53,10 @@ def load_adult() -> Data:
     ends = (0, card["train"], card["train"] + card["val"], len(x))
     train, val, test = (Split(x[a:b], labels[a:b]) for a, b in pairwise(ends))
     return Data(
-        "adult",
-        train,
-        val,
-        test,
+        name="adult",
+        train=train,
+        val=val,
+        test=test,
         names=schema.names,
         groups=schema.groups,
         k=K,

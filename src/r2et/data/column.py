@@ -10,12 +10,22 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from r2et.data.values import Codes, Values, as_date, as_labels, as_numbers
+from r2et.data.numerals import same_number
+from r2et.data.values import Codes, Values, as_date, as_labels, as_numbers, label
 from r2et.errors import require
 
 Kind: TypeAlias = Literal["number", "integer", "date", "binary", "category"]
 MEASURED = ("number", "integer", "date")
-YES = ("1", "yes", "true", "y", "t")  # labels that say no more than the column's name does
+# (absent, present): pairs whose second label says no more than the column's name does.
+NO_YES = (
+    ("0", "1"),
+    ("-1", "1"),
+    ("no", "yes"),
+    ("false", "true"),
+    ("n", "y"),
+    ("f", "t"),
+    ("-", "+"),
+)
 
 
 @dataclass(frozen=True)
@@ -25,8 +35,9 @@ class Column:
     number, integer, date: (value - low) / (high - low), clipped to 0..1; dates count in days since
     1970-01-01. A missing value becomes `fill`; with `flag`, a second feature is 1 where it was.
     binary: 0 for categories[0], 1 for categories[1]. category: one feature per category, one-hot.
-    Both: `other` is the category for labels not listed, `missing` the one for missing values.
-    What has no such place is refused, never guessed.
+    Both: `other` is the category for labels not listed, `missing` the one for missing values;
+    `other_share` is how many of the training rows were in `other`, if that is known. Labels that
+    spell the same number are the same. What has no such place is refused, never guessed.
     """
 
     name: str
@@ -38,6 +49,7 @@ class Column:
     flag: bool = False
     other: str | None = None
     missing: str | None = None
+    other_share: float | None = None
 
     def __post_init__(self) -> None:
         require(isinstance(self.name, str) and bool(self.name), "Column", "name", "text", self.name)
@@ -49,7 +61,7 @@ class Column:
             f"one of {_listed(get_args(Kind))}",
             self.kind,
         )
-        listed = isinstance(self.categories, Sequence)
+        listed = isinstance(self.categories, Sequence) and not isinstance(self.categories, str)
         require(listed, where, "categories", "a list", self.categories)
         object.__setattr__(self, "categories", tuple(self.categories))
         if self.kind in MEASURED:
@@ -63,13 +75,16 @@ class Column:
             require(flag, where, "flag", "False, or True together with a fill", self.flag)
             return
         labels = self.categories
-        good = all(isinstance(v, str) for v in labels) and len(set(labels)) == len(labels)
-        require(good, where, "categories", "distinct texts", labels)
+        good = all(isinstance(v, str) for v in labels) and len(self._places()) == len(labels)
+        require(good, where, "categories", "distinct texts, of one number one", labels)
         right = len(labels) == 2 if self.kind == "binary" else len(labels) > 1
         count = "two labels, absent and present" if self.kind == "binary" else "at least two labels"
         require(right, where, "categories", count, labels)
         for field, place in (("other", self.other), ("missing", self.missing)):
             require(place is None or place in labels, where, field, "None or a category", place)
+        share = self.other_share
+        good = share is None or (_finite(share) and 0 <= share <= 1)
+        require(good, where, "other_share", "None or a share from 0 to 1", share)
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -77,7 +92,7 @@ class Column:
         if self.kind in MEASURED:
             return (self.name, f"{self.name}: missing") if self.flag else (self.name,)
         if self.kind == "binary":
-            plain = self.categories[1].lower() in YES
+            plain = is_yes(*self.categories)
             return (self.name if plain else f"{self.name}: {self.categories[1]}",)
         return tuple(f"{self.name}: {label}" for label in self.categories)
 
@@ -150,11 +165,11 @@ class Column:
     def _codes(self, values: Values, where: str) -> Codes:
         """(rows,) index of each row's category."""
         labels = as_labels(where, self.name, values)
-        index = {name: i for i, name in enumerate(self.categories)}
+        index = self._places()
         # -1 where there is no such category; a label may be the empty text.
-        other = -1 if self.other is None else index[self.other]
-        missing = other if self.missing is None else index[self.missing]
-        places = [index.get(name, other) for name in labels.names]
+        other = -1 if self.other is None else self.categories.index(self.other)
+        missing = other if self.missing is None else self.categories.index(self.missing)
+        places = [index.get(same_number(label(name)), other) for name in labels.names]
         gone = labels.codes < 0
         if missing < 0:
             self._refuse(where, gone, "without missing values", "a missing value")
@@ -166,10 +181,19 @@ class Column:
             self._refuse(where, unseen, known, repr(name[:80]))
         return codes
 
+    def _places(self) -> dict[str, int]:
+        """Where each category is, by what labels of the same number have in common."""
+        return {same_number(label(name)): i for i, name in enumerate(self.categories)}
+
     def _refuse(self, where: str, bad: NDArray[np.bool_], what: str, value: str) -> None:
         if bad.any():
             got = f"{value} in row {int(np.argmax(bad))} and {int(bad.sum()) - 1} more"
             require(False, where, f"column {self.name!r}", what, got.removesuffix(" and 0 more"))
+
+
+def is_yes(absent: str, present: str) -> bool:
+    """Whether these are a no and its yes."""
+    return (absent.lower(), present.lower()) in NO_YES
 
 
 def _listed(labels: tuple[str, ...]) -> str:

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from r2et.data.column import MEASURED, Column
 from r2et.data.schema import Schema
-from r2et.errors import require
+from r2et.errors import printable, require
 
 
 class Split(NamedTuple):
@@ -63,7 +63,7 @@ class Data:
     def __repr__(self) -> str:
         rows = "/".join(str(len(part.y)) for part in self.parts)
         shape = "x".join(str(s) for s in self.train.x.shape[1:])
-        return f"Data({self.name}: {rows} rows, {shape} features, k={self.k})"
+        return f"Data({printable(self.name)}: {rows} rows, {shape} features, k={self.k})"
 
     def __str__(self) -> str:
         """Several lines: rows, classes, how each column is read, what was left out, the source."""
@@ -76,7 +76,7 @@ class Data:
         lines.append(f"  from {'; '.join(s for s in source if s)}")
         if self.source.stands_for:
             lines.append(f"  stands in for {self.source.stands_for}, and is not it")
-        return "\n".join(lines)
+        return "\n".join(map(printable, lines))
 
     def describe(self) -> None:
         """Print what str(data) says."""

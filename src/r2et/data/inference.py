@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from r2et.data.cells import Table
-from r2et.data.column import MEASURED, YES, Column, Kind
-from r2et.data.values import Labels, Numbers, is_number
+from r2et.data.column import MEASURED, Column, Kind, is_yes
+from r2et.data.numerals import is_number, rewritten
+from r2et.data.values import Labels, Numbers, emptied, refuse_cell
 from r2et.errors import require
 
 Index = NDArray[np.int64]
 COVER = 0.1  # categories that cover fewer rows than this share say nothing about most rows
 MISSING, OTHER = "missing", "other"
 _ID = re.compile(r"(^|[^a-z])id$")
-_DATE = re.compile(r"\d{1,4}[./-]\d{1,2}[./-]\d{2,4}\b")
+_DATE = re.compile(r"(\d{1,2}[./-]\d{1,2}[./-]\d{4}|\d{4}[./]\d{1,2}[./]\d{1,2})\b.*")
+_SHORT_DATE = re.compile(r"\d{1,2}[./-]\d{1,2}[./-]\d{2}\b.*")
+EXACT = 2**53  # float64 tells all whole numbers up to here apart
+FEW = 0.05  # words in fewer rows than this share, among numbers, are typos and not labels
+
+
+DATES = "its dates are not written as in 2024-02-29"
 
 
 class NoFeatureError(Exception):
@@ -35,12 +41,8 @@ def infer(
     if kind is None:
         kind = _kind(table, name, np.concatenate([train, rest]), most)
     if kind in MEASURED:
-        cells = table.dates(name) if kind == "date" else table.numbers(name)
-        if cells is None:  # refused with the first cell that does not fit
-            Column(name, kind).write(
-                table.labels(name), np.zeros((table.rows, 1), "f4"), table.where
-            )
-        column = _measured(table.where, name, kind, cast(Numbers, cells), train, rest)
+        cells = table.measured(name, kind, table.missing)
+        column = _measured(table.where, name, kind, cells, train, rest)
         if column is not None:
             return column
     column = _labelled(table.labels(name), name, train, rest, most)
@@ -55,6 +57,9 @@ def _kind(table: Table, name: str, rows: Index, most: int) -> Kind:
         dates = table.dates(name)
         if dates is not None and np.isfinite(dates[rows]).any():
             return "date"
+        head = table.head(name)
+        if isinstance(head, Labels) and head.names and all(map(_DATE.fullmatch, head.names)):
+            raise NoFeatureError(DATES)
         _check_typos(table, name)
         _check_text(table, name, most)
         return "category"
@@ -62,6 +67,10 @@ def _kind(table: Table, name: str, rows: Index, most: int) -> Kind:
     cells = cells[~np.isnan(cells)]
     if not len(cells):
         raise NoFeatureError("it is empty")
+    if bool((np.abs(cells) > EXACT).any()) and bool(np.isfinite(cells).all()):
+        labels = np.unique(table.labels(name).codes[rows])
+        if int((labels >= 0).sum()) > len(np.unique(cells)):
+            raise NoFeatureError("it is an identifier, with numbers too long to tell apart")
     if bool(np.isin(cells, (cells.min(), cells.max())).all()):
         return "category"  # of two labels it becomes binary
     if table.coded(name):
@@ -77,19 +86,23 @@ def _kind(table: Table, name: str, rows: Index, most: int) -> Kind:
 
 def _check_typos(table: Table, name: str) -> None:
     """Refuse numbers with a few other cells among them: as labels they would say nothing."""
-    if _mostly_numbers(table.head(name)):
-        labels = table.labels(name)
-        wrong = next(text for text in labels.names if not is_number(text))
-        row = int(np.argmax(labels.codes == labels.names.index(wrong)))
+    head = table.head(name)
+    if not isinstance(head, Labels) or not _mostly_numbers(head, table):
+        return
+    cells = table.cells(name)
+    texts = emptied(cells, table.marks, table.missing) if isinstance(cells, Labels) else head
+    if _mostly_numbers(texts, table):
         what = "a number or empty in every row, or one of kinds, or dropped"
-        require(False, table.where, f"column {name!r}", what, f"{wrong[:80]!r} in row {row}")
+        refuse_cell(table.where, name, texts, table.marks, what=what)
 
 
-def _mostly_numbers(cells: Labels | NDArray[Any]) -> bool:
-    if not isinstance(cells, Labels):
-        return False
-    good = sum(map(is_number, cells.names))
-    return good > 20 and good >= 0.9 * len(cells.names)
+def _mostly_numbers(texts: Labels, table: Table) -> bool:
+    good = np.array([is_number(text, table.marks) for text in texts.names], dtype=bool)
+    if good.sum() > 20 and good.mean() >= 0.9:
+        return True
+    # Fewer numbers may be the codes of labels, unless words are rare among them.
+    filled = texts.codes[texts.codes >= 0]
+    return bool(good.sum() >= 5 and good[filled].mean() >= 1 - FEW)
 
 
 def _check_text(table: Table, name: str, most: int) -> None:
@@ -98,8 +111,8 @@ def _check_text(table: Table, name: str, most: int) -> None:
     top = np.sort(counts)[::-1][:most].sum()
     if distinct > max(10, filled / 2) or top < COVER * filled:
         head = table.head(name)
-        if isinstance(head, Labels) and all(_DATE.match(text) for text in head.names):
-            raise NoFeatureError("its dates are not written as in 2024-02-29")
+        if isinstance(head, Labels) and all(map(_SHORT_DATE.fullmatch, head.names)):
+            raise NoFeatureError(DATES)
         raise NoFeatureError(f"it is text or an identifier, {distinct} values in {filled} rows")
 
 
@@ -151,11 +164,15 @@ def _labelled(labels: Labels, name: str, train: Index, rest: Index, most: int) -
         only = names[seen[0]]
         why = "empty" if only == MISSING else f"{only!r} in every training row"
         raise NoFeatureError(f"it is {why}")
+    place = [names[i] in kept and names[i] != OTHER for i in seen]
+    others = sum(int(counts[i]) for i, listed in zip(seen, place, strict=True) if not listed)
     column = Column(
-        *(name, "category"),
+        name,
+        "category",
         categories=tuple(sorted(kept, key=_place)),
         other=OTHER if has_other else None,
         missing=missing,
+        other_share=others / len(train) if has_other else None,
     )
     return column if len(kept) > 2 else replace(column, kind="binary", categories=_pair(kept))
 
@@ -163,15 +180,16 @@ def _labelled(labels: Labels, name: str, train: Index, rest: Index, most: int) -
 def _place(label: str) -> tuple[int, float, str]:
     """Numbers by size, then texts by alphabet, then "other", then "missing"."""
     last = {OTHER: 2, MISSING: 3}.get(label, 1)
-    try:
-        return (0, float(label), label)
-    except ValueError:
+    number = rewritten(label)
+    if number is None:
         return (last, 0.0, label)
+    return (0, float(number.removesuffix("%")), label)
 
 
 def _pair(labels: list[str]) -> tuple[str, str]:
-    """(absent, present): the present one is a yes, or the later one that is a real label."""
-    yes = [n for n in labels if n.lower() in YES]
+    """(absent, present): present is the yes to a no, or the later one that is a real label."""
+    first, second = labels
+    yes = [b for a, b in ((first, second), (second, first)) if is_yes(a, b)]
     real = [n for n in labels if n not in (OTHER, MISSING)]
     present = (yes or sorted(real or labels, key=_place))[-1]
     (absent,) = (n for n in labels if n != present)

@@ -6,12 +6,15 @@ import codecs
 import csv
 import os
 import re
-from functools import lru_cache
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
-from r2et.data.cells import ArrowTable, FrameTable, Table, arrow
-from r2et.data.values import MISSING
+from r2et.data.arrow_table import ArrowTable, arrow
+from r2et.data.cells import FrameTable, Table
+from r2et.data.decimal_mark import find_marks
+from r2et.data.numerals import POINT, Marks
+from r2et.data.writing import DOUBTFUL, MISSING, Writing
 from r2et.errors import InputError, require
 
 SAMPLE = 1 << 16
@@ -28,22 +31,42 @@ MAGIC = {b"PK\x03\x04": "a zip archive or spreadsheet", b"%PDF": "a PDF", b"\x89
 YOURSELF = "(or read it with pandas and pass the DataFrame)"
 
 
-def open_table(where: str, source: Any) -> Table:
-    """A CSV or Parquet path, a pandas DataFrame, or anything that hands over Arrow data."""
+def open_table(
+    where: str,
+    source: Any,
+    said: Writing,
+    known: Writing,
+    wanted: Callable[[str], bool] = bool,
+) -> Table:
+    """A CSV or Parquet path, a pandas DataFrame, or anything that hands over Arrow data.
+
+    said: how cells are written, by the caller. known: the same, by a schema; it decides where the
+    cells do not. wanted: whether a column's numbers matter.
+    """
+    given = said.missing if said.missing is not None else known.missing
+    marks = said.marks or known.marks or POINT
     if isinstance(source, str | os.PathLike):
-        return _open_file(where, Path(source))
+        return _open_file(where, Path(source), said.marks, known.marks, given, wanted)
     if type(source).__module__.partition(".")[0] == "pandas" and hasattr(source, "columns"):
-        return FrameTable(where, source)
+        return FrameTable(where, source, marks, given)
     good = hasattr(source, "__arrow_c_stream__") and not hasattr(source, "dtype")
     require(good, where, "source", "a path or a DataFrame", type(source).__name__)
     arrow(where)
     import pyarrow as pa
 
     table = pa.table(source)
-    return ArrowTable(where, table.column_names, table.num_rows, table.column)
+    names, rows = table.column_names, table.num_rows
+    return ArrowTable(where, names, rows, table.column, marks=marks, given=given)
 
 
-def _open_file(where: str, path: Path) -> Table:
+def _open_file(
+    where: str,
+    path: Path,
+    said: Marks | None,
+    known: Marks | None,
+    given: Collection[str] | None,
+    wanted: Callable[[str], bool],
+) -> Table:
     require(path.is_file(), where, "source", "a file that exists", path)
     arrow(where)
     import pyarrow as pa
@@ -51,29 +74,45 @@ def _open_file(where: str, path: Path) -> Table:
     try:
         with path.open("rb") as file:
             parquet = file.read(4) == b"PAR1"
-        return _parquet(where, path) if parquet else _csv(where, path)
+        if parquet:
+            return _parquet(where, path, said or known or POINT, given)
+        header, separator, table = _csv(where, path, given)
     except (pa.ArrowException, OSError, UnicodeError, csv.Error) as error:
         reason = " ".join(str(error).split())[:200].rstrip(".")
         what = f"readable CSV or Parquet {YOURSELF}"
         raise InputError(f"{where}: {path.name} must be {what}, got an error: {reason}.") from error
+    columns = {name.strip(): table.column(i) for i, name in enumerate(header)}
+    if said is None:
+        found = find_marks(
+            where,
+            path.name,
+            columns,
+            wanted={name for name in columns if wanted(name)},
+            missing=MISSING | DOUBTFUL if given is None else given,
+            european=separator == ";",
+        )
+        said = known if isinstance(found, str) else found
+        what = "a file whose numbers show which mark is the decimal one (or give decimal=)"
+        require(said is not None, where, path.name, what, f"{found}, which can be read both ways")
+    rows, marks = table.num_rows, said or POINT
+    return ArrowTable(where, header, rows, table.column, marks=marks, given=given, text=True)
 
 
-def _parquet(where: str, path: Path) -> Table:
+def _parquet(where: str, path: Path, marks: Marks, given: Collection[str] | None) -> Table:
     import pyarrow.parquet as pq
 
-    with pq.ParquetFile(path) as file:
-        names, rows = file.schema_arrow.names, file.metadata.num_rows
-    if len(set(names)) < len(names):
-        return ArrowTable(where, names, rows, lambda _: None)  # refused there, by name
+    # Kept open: the footer of a wide file takes long to read, too long to do so for each column.
+    file = pq.ParquetFile(path)
+    names, rows = file.schema_arrow.names, file.metadata.num_rows
 
-    @lru_cache(maxsize=1)
     def fetch(place: int) -> Any:
-        return pq.read_table(path, columns=[names[place]], partitioning=None).column(0)
+        return file.read(columns=[names[place]]).column(0)
 
-    return ArrowTable(where, names, rows, fetch)
+    return ArrowTable(where, names, rows, fetch, marks=marks, given=given)
 
 
-def _csv(where: str, path: Path) -> Table:
+def _csv(where: str, path: Path, given: Collection[str] | None) -> tuple[list[str], str, Any]:
+    """The names, the separator, and an Arrow table of text."""
     import pyarrow as pa
     import pyarrow.csv as pc
 
@@ -91,6 +130,10 @@ def _csv(where: str, path: Path) -> Table:
     separator = _separator(lines[first:])
     reader = csv.reader(lines[first:], delimiter=separator)
     header = next(reader)
+    # Arrow has no words for a file that ends with its names.
+    rest = lines[first + reader.line_num :]
+    only = not any(line.strip() for line in rest) and len(head) < SAMPLE
+    require(not only, where, "the table", "one with rows", "none")
     first += reader.line_num
     # Everything is read as text, so that a later file is read the same whatever its cells hold.
     places = [str(i) for i in range(len(header))]
@@ -101,11 +144,11 @@ def _csv(where: str, path: Path) -> Table:
             pc.ParseOptions(delimiter=separator, newlines_in_values=True),
             pc.ConvertOptions(
                 column_types=dict.fromkeys(places, pa.string()),
-                null_values=list(MISSING),
+                null_values=sorted(MISSING) if given is None else ["", *given],
                 strings_can_be_null=True,
             ),
         )
-    return ArrowTable(where, header, table.num_rows, table.column, comma=separator == ";")
+    return header, separator, table
 
 
 def _encoding(head: bytes) -> str:

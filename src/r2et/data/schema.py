@@ -13,7 +13,9 @@ import torch
 from torch import Tensor
 
 from r2et.data.column import MEASURED, Column
-from r2et.data.values import Codes, Values, as_labels
+from r2et.data.numerals import same_number
+from r2et.data.values import Codes, Values, as_labels, label
+from r2et.data.writing import UNSAID, Writing
 from r2et.errors import require
 
 FORMAT = 1
@@ -24,13 +26,15 @@ class Schema:
     """The columns of a table in the order of their features, and its target.
 
     classes: labels of the target in the order of the model's outputs. dropped: columns of the
-    table that are not used, each with the reason.
+    table that are not used, each with the reason. writing: how the cells of its file were written,
+    where that was said or is unusual.
     """
 
     columns: tuple[Column, ...]
     target: str | None = None
     classes: tuple[str, ...] = ()
     dropped: tuple[tuple[str, str], ...] = ()
+    writing: Writing = UNSAID
 
     def __post_init__(self) -> None:
         for name in ("columns", "classes"):
@@ -82,8 +86,9 @@ class Schema:
     def encode_target(self, values: Values, where: str = "Schema.encode_target") -> Tensor:
         """Labels of the target -> (rows,) int64 class indices."""
         labels = as_labels(where, self.target or "target", values)
-        index = {name: i for i, name in enumerate(self.classes)}
-        codes = np.array([*(index.get(n, -1) for n in labels.names), -2])[labels.codes]
+        index = {same_number(label(name)): i for i, name in enumerate(self.classes)}
+        places = [index.get(same_number(label(name)), -1) for name in labels.names]
+        codes = np.array([*places, -2])[labels.codes]
         if len(codes) and codes.min() < 0:
             row = int(np.argmax(codes < 0))
             cell = "a missing value" if codes[row] == -2 else repr(labels.names[labels.codes[row]])
@@ -124,6 +129,7 @@ class Schema:
             "target": self.target,
             "classes": list(self.classes),
             "dropped": [list(pair) for pair in self.dropped],
+            **({"writing": self.writing.to_json()} if self.writing != UNSAID else {}),
         }
 
     @classmethod
@@ -138,7 +144,9 @@ class Schema:
         good &= good and all(isinstance(pair, list) and len(pair) == 2 for pair in dropped)
         require(good, where, "classes and dropped", "a list, and one of pairs", (classes, dropped))
         columns = tuple(Column.from_json(column) for column in data["columns"])
-        return cls(columns, data.get("target"), tuple(classes), tuple((a, b) for a, b in dropped))
+        writing = Writing.from_json(data.get("writing", {}))
+        reasons = tuple((a, b) for a, b in dropped)
+        return cls(columns, data.get("target"), tuple(classes), reasons, writing)
 
     @cached_property
     def _spans(self) -> list[tuple[int, int]]:

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Collection, Mapping, Sequence
 from difflib import get_close_matches
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
-from torch import Tensor
 
 from r2et.checks import check_k
 from r2et.data.cells import Rows, Table
 from r2et.data.column import Column, Kind
 from r2et.data.dataset import Data, Origin, Split
 from r2et.data.inference import Index, NoFeatureError, in_order, infer
+from r2et.data.numerals import same_number
 from r2et.data.reading import open_table
 from r2et.data.schema import Schema
 from r2et.data.values import Labels, label
-from r2et.errors import require
+from r2et.data.writing import UNSAID, Writing, writing
+from r2et.errors import printable, require
 
 MOST_CLASSES = 100
 
@@ -36,18 +38,28 @@ def load_table(
     seed: int = 0,
     parts: tuple[float, float, float] = (0.70, 0.15, 0.15),
     max_categories: int = 50,
+    decimal: str | None = None,
+    thousands: str | None = None,
+    missing: Sequence[Any] | None = None,
 ) -> Data:
     """A data set from a CSV or Parquet file or a DataFrame, split at random within each class.
 
     kinds: a kind or a whole Column for columns that were inferred wrongly. drop: columns to leave
-    out. positive: which of two labels is class 1. docs/tables.md says what is inferred, and how.
+    out. positive: which of two labels is class 1. decimal, thousands: marks within numbers that are
+    text. missing: the texts or numbers that mean a missing value, instead of the usual ones.
+    docs/tables.md says what is inferred, and how.
     """
     where = "load_table"
-    table = open_table(where, source)
-    kinds = dict(kinds or {})
-    require(not isinstance(drop, str), where, "drop", "a list of column names", drop)
-    for name in (target, *kinds, *drop):
-        _check_name(table, name, "target" if name == target else "column name")
+    said = writing(where, decimal, thousands, missing)
+    listed = isinstance(drop, Collection) and not isinstance(drop, str)
+    require(listed, where, "drop", "a list of column names", drop)
+    mapped = kinds is None or isinstance(kinds, Mapping)
+    require(mapped, where, "kinds", "a dictionary of kinds by column name", kinds)
+    unread = {str(name) for name in drop}
+    table = open_table(where, source, said, UNSAID, lambda name: name not in unread)
+    target = _column_name(table, target, "target")
+    kinds = {_column_name(table, name, "column name"): kind for name, kind in (kinds or {}).items()}
+    drop = [_column_name(table, name, "column name") for name in drop]
     require(target not in (*kinds, *drop), where, "target", "no feature or dropped column", target)
     for kind in kinds.values():
         known = isinstance(kind, Column) or kind in get_args(Kind)
@@ -55,7 +67,7 @@ def load_table(
     many = isinstance(max_categories, int) and max_categories > 1
     require(many, where, "max_categories", "a whole number from 2", max_categories)
 
-    labels = table.labels(target)
+    labels = table.labels(target, table.sure)
     classes = _classes(labels, target, positive)
     shuffled = _split(labels, classes, seed, parts)
     columns, dropped = [], [(name, "as asked") for name in dict.fromkeys(drop)]
@@ -70,7 +82,8 @@ def load_table(
     what = "one with at least two features besides the target"
     require(sum(len(c.features) for c in columns) > 1, where, "the table", what, reasons)
 
-    schema = Schema(tuple(columns), target, tuple(classes), tuple(dropped))
+    remembered = _remembered(said, table)
+    schema = Schema(tuple(columns), target, tuple(classes), tuple(dropped), remembered)
     order = np.concatenate(shuffled)
     x = schema.encode(Rows(table, schema, order), where)
     y = schema.encode_target(Labels(labels.names, labels.codes[order]), where)
@@ -79,34 +92,33 @@ def load_table(
     k = min(8, len(schema.names) - 1) if k is None else k
     check_k(where, k, len(schema.names))
     lost = table.rows - len(order)
+    note = f"{lost} of {table.rows} rows without a {target} left out"
+    if lost:
+        warnings.warn(f"{where}: {printable(note)}.", UserWarning, stacklevel=2)
     path = Path(source) if isinstance(source, str | os.PathLike) else None
     return Data(
-        *(
-            path.name.split(".")[0] if path else "table",
-            train,
-            val,
-            test,
-            schema.names,
-            schema.groups,
-            k,
-        ),
-        Origin(path.name if path else f"a {type(source).__name__}"),
+        name=path.name.split(".")[0] if path else "table",
+        train=train,
+        val=val,
+        test=test,
+        names=schema.names,
+        groups=schema.groups,
+        k=k,
+        source=Origin(path.name if path else f"a {type(source).__name__}"),
         classes=schema.classes,
         schema=schema,
-        notes=(f"{lost} rows without a {target} left out",) if lost else (),
+        notes=(note,) if lost else (),
     )
 
 
-def apply_schema(schema: Schema, source: Any) -> tuple[Tensor, Tensor | None]:
-    """New rows, read exactly as those the schema was learned on.
+def _remembered(said: Writing, table: Table) -> Writing:
+    """How later cells are to be read: as somebody said, or with the comma this file has.
 
-    Returns x (rows, n) in the order of the source, and y (rows,), None without the target column.
+    A point is not remembered: numbers in a later file with `;` may still have a comma.
     """
-    table = open_table("apply_schema", source)
-    x = schema.encode(Rows(table, schema, None), "apply_schema")
-    if schema.target is None or schema.target not in table.names:
-        return x, None
-    return x, schema.encode_target(table.labels(schema.target), "apply_schema")
+    found = Writing(*table.marks) if table.marks.decimal == "," else UNSAID
+    marks = said if said.marks else found
+    return Writing(marks.decimal, marks.thousands, said.missing)
 
 
 def _column(
@@ -118,11 +130,14 @@ def _column(
     return infer(table, name, kind, parts[0], np.concatenate(parts[1:]), most=most)
 
 
-def _check_name(table: Table, name: Any, role: str) -> None:
+def _column_name(table: Table, name: Any, role: str) -> str:
+    """The name as text: DataFrames may have whole numbers or tuples for names."""
+    text = name if name is None or isinstance(name, str) else str(name)
     near = get_close_matches(str(name), table.names, n=1, cutoff=0.5)
     hint = f" (did you mean {near[0]!r}?)" if near else ""
     shown = ", ".join(table.names[:20]) + (", ..." if len(table.names) > 20 else "")
-    require(name in table.names, table.where, role, f"one of {shown}{hint}", name)
+    require(text in table.names, table.where, role, f"one of {shown}{hint}", name)
+    return str(text)
 
 
 def _classes(labels: Labels, target: str, positive: str | int | None) -> list[str]:
@@ -139,17 +154,19 @@ def _classes(labels: Labels, target: str, positive: str | int | None) -> list[st
     if positive is None:
         return classes
     require(len(classes) == 2, where, "positive", "None unless there are two classes", positive)
-    wanted = label(positive)
-    require(wanted in classes, where, "positive", f"one of {', '.join(classes)}", positive)
-    return sorted(classes, key=lambda name: name == wanted)
+    wanted = same_number(label(positive))
+    found = [name for name in classes if same_number(name) == wanted]
+    require(bool(found), where, "positive", f"one of {', '.join(classes)}", positive)
+    return sorted(classes, key=lambda name: name in found)
 
 
 def _split(
     labels: Labels, classes: list[str], seed: int, parts: tuple[float, float, float]
 ) -> list[Index]:
     """Row numbers of the three parts, shuffled; each class is split by itself."""
-    shares = tuple(parts)
-    good = len(shares) == 3 and min(shares) > 0 and abs(sum(shares) - 1) < 1e-6
+    shares = tuple(parts) if isinstance(parts, Sequence) else ()
+    good = len(shares) == 3 and all(isinstance(share, int | float) for share in shares)
+    good = good and min(shares) > 0 and abs(sum(shares) - 1) < 1e-6
     require(good, "load_table", "parts", "three positive shares that add up to 1", parts)
     whole = isinstance(seed, int) and not isinstance(seed, bool) and seed >= 0
     require(whole, "load_table", "seed", "a whole number from 0", seed)

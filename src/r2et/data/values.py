@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from r2et.data.numerals import POINT, Marks, rewritten, same_number, spelling
+from r2et.data.writing import MISSING
 from r2et.errors import require
 
 Numbers: TypeAlias = NDArray[np.float64]
@@ -16,28 +18,10 @@ Codes: TypeAlias = NDArray[np.int32]
 
 EPOCH = np.datetime64("1970-01-01")
 DAY = np.timedelta64(1, "D")
-_ISO = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?)?Z?")
-_MIDNIGHT = re.compile(r"(?<=\d\d\d\d-\d\d-\d\d)[T ]00:00:00(\.0+)?$")
-_WHOLE = re.compile(r"-?\d+\.0+")
-
-
-# What people write where they have nothing to write.
-MISSING = (
-    "",
-    "?",
-    "-",
-    ".",
-    "NA",
-    "N/A",
-    "n/a",
-    "#N/A",
-    "<NA>",
-    "NaN",
-    "nan",
-    "NULL",
-    "null",
-    "None",
+_ISO = re.compile(
+    r"(\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?)?)(?:Z|([+-])(\d\d):?(\d\d))?", re.ASCII
 )
+_MIDNIGHT = re.compile(r"(?<=\d\d\d\d-\d\d-\d\d)[T ]00:00:00(\.0+)?$")
 
 
 class Labels(NamedTuple):
@@ -53,14 +37,12 @@ class Labels(NamedTuple):
 Values: TypeAlias = Labels | NDArray[Any] | Sequence[Any]
 
 
-def label(cell: Any) -> str:
-    """A cell as a label: the same text whether it came as 1, 1.0, "1.0" or " 1 ".
+def label(cell: Any, marks: Marks = POINT) -> str:
+    """A cell as a label: the same text whether it came as 1.5, "1.50" or " 1.5 ", or with a comma.
 
     A date at midnight is the date.
     """
-    text = str(cell).strip()
-    if _WHOLE.fullmatch(text):
-        return text.split(".")[0]
+    text = spelling(str(cell).strip(), marks)
     return _MIDNIGHT.sub("", text) if len(text) >= len("2024-02-29T00:00:00") else text
 
 
@@ -71,13 +53,14 @@ def is_missing(cell: Any) -> bool:
     return bool(isinstance(cell, float | np.floating | np.datetime64) and cell != cell)
 
 
-def as_labels(where: str, name: str, values: Values) -> Labels:
-    """Cells of any type as labels."""
+def as_labels(where: str, name: str, values: Values, marks: Marks = POINT) -> Labels:
+    """Cells of any type as labels; with other marks than a point, texts stay as they are."""
     if isinstance(values, Labels):
         return values
     if isinstance(values, np.ndarray) and values.dtype.kind in "biufU":
         cells, inverse = np.unique(values, return_inverse=True)
-        short = as_labels(where, name, cells.tolist())
+        # Cell by cell, in their own type: a float32 of 0.1 is 0.10000000149 as a float.
+        short = as_labels(where, name, list(cells))
         return Labels(short.names, short.codes[inverse])
     seen: dict[str, int] = {}
     codes = np.full(len(values), -1, dtype=np.int32)
@@ -86,7 +69,13 @@ def as_labels(where: str, name: str, values: Values) -> Labels:
             continue
         good = isinstance(cell, Hashable) and not isinstance(cell, tuple)
         require(good, where, f"column {name!r}", "numbers or texts", f"{cell!r} in row {row}")
-        codes[row] = seen.setdefault(label(cell), len(seen))
+        if marks.decimal == ".":
+            text = label(cell)
+        elif isinstance(cell, str):
+            text = cell.strip()
+        else:  # a number among texts is written as they are
+            text = label(cell).replace(".", marks.decimal)
+        codes[row] = seen.setdefault(text, len(seen))
     return Labels(tuple(seen), codes)
 
 
@@ -101,52 +90,94 @@ def as_numbers(where: str, name: str, values: Values, *, dates: bool = False) ->
     labels = as_labels(where, name, values)
     numbers = parse(labels, dates=dates)
     if numbers is None:
-        code = next(i for i, text in enumerate(labels.names) if _read(text, dates) is None)
-        what = "a date such as 2024-02-29 in every row" if dates else "a number in every row"
-        cell = f"{labels.names[code][:80]!r} in row {int(np.argmax(labels.codes == code))}"
-        require(False, where, f"column {name!r}", what, cell)
+        refuse_cell(where, name, labels, dates=dates)
         raise AssertionError  # for the type checker: the line above raises
     return numbers
 
 
-def parse(labels: Labels, *, dates: bool = False) -> Numbers | None:
-    """Labels as numbers, or as days since 1970-01-01; None where one of them is neither."""
+def refuse_cell(
+    where: str,
+    name: str,
+    labels: Labels,
+    marks: Marks = POINT,
+    *,
+    dates: bool = False,
+    what: str = "",
+) -> None:
+    """Refuse a column for its first cell that is no number, or no date."""
+    usual = "a date such as 2024-02-29 in every row" if dates else "a number in every row"
+    used = np.unique(labels.codes[labels.codes >= 0]).tolist()
+    bad = [code for code in used if _read(labels.names[code], marks, dates) is None]
+    percent = [code for code in used if labels.names[code].endswith("%")]
+    plain = [code for code in used if not labels.names[code].endswith("%")]
+    code = (bad or min(percent, plain, key=len))[0]
+    cell = f"{labels.names[code][:80]!r} in row {int(np.argmax(labels.codes == code))}"
+    require(False, where, f"column {name!r}", what or usual, cell)
+
+
+def parse(labels: Labels, marks: Marks = POINT, *, dates: bool = False) -> Numbers | None:
+    """Labels as numbers, or as days since 1970-01-01; None where one of them is neither.
+
+    Percent signs are dropped if every number has one: 12% among numbers may mean 12 or 0.12.
+    """
     table = np.full(len(labels.names) + 1, np.nan)  # the last is for code -1
+    percent = not dates and any(text.endswith("%") for text in labels.names)
     for code, text in enumerate(labels.names):
-        number = _read(text, dates)
-        if number is None:
+        number = _read(text, marks, dates)
+        if number is None or (percent and not text.endswith("%")):
             return None
         table[code] = number
     return table[labels.codes]
 
 
-def is_number(text: str) -> bool:
-    """Whether a label spells a number."""
-    return _read(text, dates=False) is not None
+def emptied(labels: Labels, marks: Marks, missing: Collection[str]) -> Labels:
+    """The same cells as they are written, and what stands for nothing as -1."""
+    names: list[str] = []
+    moved = []
+    for text in map(str.strip, labels.names):
+        gone = label(text, marks) in missing
+        moved.append(-1 if gone else len(names))
+        names += [] if gone else [text]
+    return Labels(tuple(names), np.array([*moved, -1], dtype=np.int32)[labels.codes])
 
 
-def tidy(labels: Labels) -> Labels:
-    """The same cells with one label per spelling, and the markers of missing values as -1."""
+def tidy(labels: Labels, marks: Marks = POINT, missing: Collection[str] = MISSING) -> Labels:
+    """The same cells with one label per number or text, and what stands for nothing as -1."""
     index: dict[str, int] = {}
-    moved = [
-        -1 if name in MISSING else index.setdefault(name, len(index))
-        for name in map(label, labels.names)
-    ]
-    return Labels(tuple(index), np.array([*moved, -1], dtype=np.int32)[labels.codes])
+    names: list[str] = []
+    moved = []
+    for name in (label(text, marks) for text in labels.names):
+        if name in missing:
+            moved.append(-1)
+            continue
+        code = index.setdefault(same_number(name), len(names))
+        if code == len(names):
+            names.append(name)
+        # Of 1 and 01 the shorter, whichever comes first in the file.
+        names[code] = min(name, names[code], key=lambda text: (len(text), text))
+        moved.append(code)
+    return Labels(tuple(names), np.array([*moved, -1], dtype=np.int32)[labels.codes])
 
 
-def _read(text: str, dates: bool) -> float | None:
-    try:
-        return _days(text) if dates else float(text)
-    except ValueError:
-        return None
+def _read(text: str, marks: Marks, dates: bool) -> float | None:
+    if dates:
+        return _days(text)
+    plain = rewritten(text, marks)
+    return None if plain is None else float(plain.removesuffix("%"))
 
 
-def _days(text: str) -> float:
+def _days(text: str) -> float | None:
     # Only ISO dates, so that 03/04/2021 stays an error instead of a guess.
-    if not _ISO.fullmatch(text):
-        raise ValueError(text)
-    return float((np.datetime64(text.removesuffix("Z")) - EPOCH) / DAY)
+    found = _ISO.fullmatch(text)
+    if found is None:
+        return None
+    time, sign, hours, minutes = found.groups()
+    try:
+        days = float((np.datetime64(time) - EPOCH) / DAY)
+    except ValueError:  # 2023-02-30
+        return None
+    east = (int(hours) * 60 + int(minutes)) / 1440 if sign else 0.0
+    return days + east if sign == "-" else days - east
 
 
 def as_date(days: float) -> str:

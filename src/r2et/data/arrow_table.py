@@ -1,0 +1,143 @@
+"""The columns of Arrow data: a file that was read, or an object that hands them over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from r2et.data.cells import CODE, Table
+from r2et.data.numerals import POINT, Marks, grouped_pattern
+from r2et.data.values import Labels, Numbers
+from r2et.errors import InputError, require
+
+
+class ArrowTable(Table):
+    """Arrow columns, each fetched when it is looked at."""
+
+    def __init__(
+        self,
+        where: str,
+        names: Sequence[str],
+        rows: int,
+        fetch: Callable[[int], Any],
+        *,
+        marks: Marks = POINT,
+        given: Collection[str] | None = None,
+        text: bool = False,
+    ) -> None:
+        super().__init__(where, names, rows, marks=marks, given=given, text=text)
+        self._fetch = fetch
+        self._fetched: tuple[int, Any] = (-1, None)
+
+    def column(self, place: int) -> Any:
+        """The column at this place, without dictionaries; the last one is kept."""
+        if self._fetched[0] != place:
+            self._fetched = (-1, None)  # so that two are never held
+            self._fetched = (place, _plain(self._fetch(place)))
+        return self._fetched[1]
+
+    def numbers(self, name: str, missing: Collection[str] | None = None) -> Numbers | None:
+        column = self.column(self.names.index(name))
+        if self._last[0] != name and _is_text(column.type):
+            # Arrow reads a million numbers at once; what it cannot read is looked at in peace.
+            found = _parse(column, self.marks, missing or self.missing)
+            if found is not None:
+                return np.asarray(self._known(found))
+        return super().numbers(name, missing)
+
+    def coded(self, name: str) -> bool:
+        import pyarrow.compute as pc
+
+        column = self.column(self.names.index(name))
+        if not _is_text(column.type):
+            return False
+        return bool(pc.any(pc.match_substring_regex(column, f"^{CODE.pattern}$")).as_py())
+
+    def counts(self, name: str) -> NDArray[np.int64]:
+        import pyarrow.compute as pc
+
+        column = self.column(self.names.index(name))
+        if not _is_text(column.type):
+            return super().counts(name)
+        found = pc.value_counts(column.drop_null()).field("counts")
+        return np.asarray(found.to_numpy(zero_copy_only=False))
+
+    def read(self, place: int, rows: int) -> Labels | NDArray[Any]:
+        import pyarrow as pa
+
+        column, kind = self.column(place).slice(0, rows), pa.types
+        of = column.type
+        if kind.is_null(of):
+            return np.full(len(column), np.nan)
+        if kind.is_timestamp(of) or kind.is_date(of):
+            # Not safe: a fraction of a microsecond is lost, and missed by nobody.
+            return np.asarray(column.cast(pa.timestamp("us"), safe=False).to_numpy())
+        if kind.is_float32(of) or (kind.is_integer(of) and not column.null_count):
+            return np.asarray(column.to_numpy())
+        if kind.is_integer(of) or kind.is_floating(of) or kind.is_decimal(of):
+            return np.asarray(column.cast(pa.float64(), safe=False).to_numpy())
+        boolean = kind.is_boolean(of)
+        good = boolean or _is_text(of)
+        name = f"column {self.names[place]!r}"
+        require(good, self.where, name, "numbers, texts or dates", str(of))
+        # In one piece: the dictionaries of a thousand chunks take long to unify.
+        coded = column.cast(pa.large_string()).combine_chunks().dictionary_encode()
+        names = coded.dictionary.to_pylist()
+        if boolean:
+            names = [name.capitalize() for name in names]  # as Python and pandas spell them
+        codes = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+        return Labels(tuple(names), codes.astype(np.int32))
+
+
+def _is_text(of: Any) -> bool:
+    return str(of) in ("string", "large_string")
+
+
+def _plain(column: Any) -> Any:
+    """Without dictionaries and views, for which Arrow lacks most functions."""
+    import pyarrow as pa
+
+    of = column.type
+    if pa.types.is_dictionary(of) and str(of.value_type) == "string_view":
+        text = pa.large_string()
+        pieces = [piece.dictionary.cast(text).take(piece.indices) for piece in column.chunks]
+        return pa.chunked_array(pieces, text)
+    if pa.types.is_dictionary(of):
+        column = column.cast(of.value_type)
+    return column.cast(pa.large_string()) if str(column.type) == "string_view" else column
+
+
+def _parse(column: Any, marks: Marks, missing: Collection[str]) -> Numbers | None:
+    """A column of text as float64, NaN where missing; None if Arrow cannot read it."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    plain = pc.utf8_trim_whitespace(column)
+    gone = pc.is_in(plain, value_set=pa.array(sorted(missing), plain.type))
+    plain = pc.if_else(gone, pa.scalar(None, plain.type), plain)
+    if marks != POINT:
+        mark = marks.thousands or "."
+        marked = pc.match_substring(plain, mark)
+        good = pc.match_substring_regex(plain, f"^(?:{grouped_pattern(marks)})$")
+        if not pc.all(pc.or_(pc.invert(marked), good)).as_py():
+            return None
+        point = marks.decimal == "," and mark != "."
+        if point and pc.any(pc.match_substring(plain, ".")).as_py():
+            return None
+        plain = pc.replace_substring(pc.replace_substring(plain, mark, ""), marks.decimal, ".")
+    try:
+        return np.asarray(pc.cast(plain, pa.float64()).to_numpy())
+    except pa.ArrowInvalid:
+        return None
+
+
+def arrow(where: str) -> None:
+    """Say what to install when pyarrow is not there."""
+    try:
+        import pyarrow  # noqa: F401
+    except ImportError:
+        what = "installed to read tables (pip install 'r2et[table]')"
+        raise InputError(f"{where}: pyarrow must be {what}, got no such package.") from None
