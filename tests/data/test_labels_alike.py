@@ -89,6 +89,15 @@ def test_decimal_commas_are_no_part_of_a_label(tmp_path):
     assert torch.equal(one_hot(data.schema, frame), one_hot(data.schema, path))
 
 
+def test_times_as_labels_are_the_same_in_a_file_and_its_frame(tmp_path):
+    times = pd.Timestamp("2024-01-01 10:30") + pd.to_timedelta(np.arange(200) % 3 * 3, unit="h")
+    frame = table(at=times)
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    data = load_table(frame, "y", kinds={"at": "category"})
+    assert data.names[1] == "at: 2024-01-01 10:30:00"
+    assert load_table(tmp_path / "t.csv", "y", kinds={"at": "category"}).schema == data.schema
+
+
 def test_whole_numbers_beyond_a_float_are_the_same_as_int_and_float():
     schema = Schema((Column("g", "category", categories=("10000000000000000", "5")),))
     for cells in ([10**16, 5], [1e16, 5.0], np.array([1e16, 5]), ["1e+16", "05"]):

@@ -31,6 +31,8 @@ class ArrowTable(Table):
         super().__init__(where, names, rows, marks=marks, given=given, text=text)
         self._fetch = fetch
         self._fetched: tuple[int, Any] = (-1, None)
+        # Numbers are asked for twice in a row: to tell the kind, and to learn the range.
+        self._parsed: tuple[tuple[str, frozenset[str]], Numbers] = (("", frozenset()), np.zeros(0))
 
     def column(self, place: int) -> Any:
         """The column at this place, without dictionaries; the last one is kept."""
@@ -40,12 +42,16 @@ class ArrowTable(Table):
         return self._fetched[1]
 
     def numbers(self, name: str, missing: Collection[str] | None = None) -> Numbers | None:
+        asked = (name, frozenset(missing or self.missing))
+        if self._parsed[0] == asked:
+            return self._parsed[1]
         column = self.column(self.names.index(name))
         if self._last[0] != name and _is_text(column.type):
             # Arrow reads a million numbers at once; what it cannot read is looked at in peace.
-            found = _parse(column, self.marks, missing or self.missing)
+            found = _parse(column, self.marks, asked[1])
             if found is not None:
-                return np.asarray(self._known(found))
+                self._parsed = (asked, np.asarray(self._known(found)))
+                return self._parsed[1]
         return super().numbers(name, missing)
 
     def coded(self, name: str) -> bool:
@@ -118,16 +124,17 @@ def _parse(column: Any, marks: Marks, missing: Collection[str]) -> Numbers | Non
     plain = pc.utf8_trim_whitespace(column)
     gone = pc.is_in(plain, value_set=pa.array(sorted(missing), plain.type))
     plain = pc.if_else(gone, pa.scalar(None, plain.type), plain)
-    if marks != POINT:
-        mark = marks.thousands or "."
-        marked = pc.match_substring(plain, mark)
-        good = pc.match_substring_regex(plain, f"^(?:{grouped_pattern(marks)})$")
-        if not pc.all(pc.or_(pc.invert(marked), good)).as_py():
+    if marks.thousands:
+        marked = pc.match_substring(plain, marks.thousands)
+        if pc.any(marked).as_py():
+            good = pc.match_substring_regex(plain, f"^(?:{grouped_pattern(marks)})$")
+            if not pc.all(pc.or_(pc.invert(marked), good)).as_py():
+                return None
+            plain = pc.replace_substring(plain, marks.thousands, "")
+    if marks.decimal != ".":
+        if pc.any(pc.match_substring(plain, ".")).as_py():
             return None
-        point = marks.decimal == "," and mark != "."
-        if point and pc.any(pc.match_substring(plain, ".")).as_py():
-            return None
-        plain = pc.replace_substring(pc.replace_substring(plain, mark, ""), marks.decimal, ".")
+        plain = pc.replace_substring(plain, marks.decimal, ".")
     try:
         return np.asarray(pc.cast(plain, pa.float64()).to_numpy())
     except pa.ArrowInvalid:

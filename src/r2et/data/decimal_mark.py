@@ -63,6 +63,10 @@ def _proof(columns: Mapping[str, Any], names: list[str], mark: str) -> str:
         rf"[0-9]{{1,3}}(?:{y}[0-9]{{3}})+{x}[0-9]*",
         rf"[0-9]{{1,3}}(?:{y}[0-9]{{3}}){{2,}}",
     )
+    # Without the mark itself only repeated thousands are proof; most columns have neither.
+    names = [
+        n for n in names if _any(columns[n], mark) or _first(columns, [n], f"{y}[0-9]{{3}}{y}")
+    ]
     return _first(columns, names, rf"^\s*[+-]?(?:{'|'.join(forms)}){_END}")
 
 

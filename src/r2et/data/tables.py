@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Collection, Mapping, Sequence
 from difflib import get_close_matches
 from itertools import pairwise
+from numbers import Real
 from pathlib import Path
 from typing import Any, get_args
 
@@ -164,8 +165,8 @@ def _split(
     labels: Labels, classes: list[str], seed: int, parts: tuple[float, float, float]
 ) -> list[Index]:
     """Row numbers of the three parts, shuffled; each class is split by itself."""
-    shares = tuple(parts) if isinstance(parts, Sequence) else ()
-    good = len(shares) == 3 and all(isinstance(share, int | float) for share in shares)
+    shares = tuple(parts) if isinstance(parts, Collection) else ()
+    good = len(shares) == 3 and all(isinstance(share, Real) for share in shares)
     good = good and min(shares) > 0 and abs(sum(shares) - 1) < 1e-6
     require(good, "load_table", "parts", "three positive shares that add up to 1", parts)
     whole = isinstance(seed, int) and not isinstance(seed, bool) and seed >= 0

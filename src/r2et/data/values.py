@@ -21,7 +21,7 @@ DAY = np.timedelta64(1, "D")
 _ISO = re.compile(
     r"(\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?)?)(?:Z|([+-])(\d\d):?(\d\d))?", re.ASCII
 )
-_MIDNIGHT = re.compile(r"(?<=\d\d\d\d-\d\d-\d\d)[T ]00:00:00(\.0+)?$")
+_TIME = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d)(:\d\d)?(\.\d+)?", re.ASCII)
 
 
 class Labels(NamedTuple):
@@ -40,10 +40,15 @@ Values: TypeAlias = Labels | NDArray[Any] | Sequence[Any]
 def label(cell: Any, marks: Marks = POINT) -> str:
     """A cell as a label: the same text whether it came as 1.5, "1.50" or " 1.5 ", or with a comma.
 
-    A date at midnight is the date.
+    A date at midnight is the date; at any other time it has seconds.
     """
     text = spelling(str(cell).strip(), marks)
-    return _MIDNIGHT.sub("", text) if len(text) >= len("2024-02-29T00:00:00") else text
+    found = _TIME.fullmatch(text) if text[4:5] == "-" else None
+    if found is None:
+        return text
+    day, minute, second, fraction = found.groups(default="")
+    time = minute + (second or ":00") + fraction.rstrip("0").rstrip(".")
+    return day if time == "00:00:00" else f"{day} {time}"
 
 
 def is_missing(cell: Any) -> bool:
