@@ -48,7 +48,9 @@ class ArrowTable(Table):
         column = self.column(self.names.index(name))
         if self._last[0] != name and _is_text(column.type):
             # Arrow reads a million numbers at once; what it cannot read is looked at in peace.
-            found = _parse(column, self.marks, asked[1])
+            # The first rows first: Arrow words an error for each cell that is no number.
+            first = _parse(column.slice(0, 1000), self.marks, asked[1])
+            found = None if first is None else _parse(column, self.marks, asked[1])
             if found is not None:
                 self._parsed = (asked, np.asarray(self._known(found)))
                 return self._parsed[1]
