@@ -209,9 +209,16 @@ def test_it_is_the_raw_data(adult):
     )
     raw = (
         (
-            *(int(r[0]), int(r[12]), r[9] == "Male", r[8] == "White", r[3] == "Bachelors"),
-            *(r[5] == "Widowed", r[6] == "Exec-managerial", r[1] == "Private"),
-            *(r[13] == "United-States", r[14].startswith(">50K")),
+            int(r[0]),
+            int(r[12]),
+            r[9] == "Male",
+            r[8] == "White",
+            r[3] == "Bachelors",
+            r[5] == "Widowed",
+            r[6] == "Exec-managerial",
+            r[1] == "Private",
+            r[13] == "United-States",
+            r[14].startswith(">50K"),
         )
         for r in rows
     )

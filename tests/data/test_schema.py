@@ -40,8 +40,17 @@ def test_encode_by_hand():
 
 def test_names_groups_and_steps():
     assert SCHEMA.names == (
-        *("age", "age: missing", "pay", "signed", "sex: male"),
-        *("job: clerk", "job: cook", "job: other", "pet: cat", "pet: dog", "pet: missing"),
+        "age",
+        "age: missing",
+        "pay",
+        "signed",
+        "sex: male",
+        "job: clerk",
+        "job: cook",
+        "job: other",
+        "pet: cat",
+        "pet: dog",
+        "pet: missing",
     )
     assert SCHEMA.groups == ((5, 6, 7), (8, 9, 10))
     assert SCHEMA.steps == (1 / 40, 1.0, 0.0, 1 / 10, *(1.0,) * 7)

@@ -57,7 +57,9 @@ def test_kinds_names_groups_and_split():
         "joined": "date",
     }
     assert data.names == (
-        *("age", "pay", "owner"),
+        "age",
+        "pay",
+        "owner",
         "job: clerk",
         "job: cook",
         "job: nurse",

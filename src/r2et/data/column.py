@@ -76,7 +76,7 @@ class Column:
             return
         labels = self.categories
         good = all(isinstance(v, str) for v in labels) and len(self._places()) == len(labels)
-        require(good, where, "categories", "distinct texts, of one number one", labels)
+        require(good, where, "categories", "distinct texts (01 and 1 are the same)", labels)
         right = len(labels) == 2 if self.kind == "binary" else len(labels) > 1
         count = "two labels, absent and present" if self.kind == "binary" else "at least two labels"
         require(right, where, "categories", count, labels)

@@ -87,7 +87,7 @@ def as_labels(where: str, name: str, values: Values, marks: Marks = POINT) -> La
 def as_numbers(where: str, name: str, values: Values, *, dates: bool = False) -> Numbers:
     """Cells as float64, NaN where missing; dates as days since 1970-01-01, also given as such."""
     kind = values.dtype.kind if isinstance(values, np.ndarray) else ""
-    if isinstance(values, np.ndarray) and kind in ("f", *("" if dates else "biu")):
+    if isinstance(values, np.ndarray) and kind and kind in ("f" if dates else "biuf"):
         return values.astype(np.float64)
     if isinstance(values, np.ndarray) and kind == "M" and dates:
         days: Numbers = (values - EPOCH) / DAY
