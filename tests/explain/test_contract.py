@@ -93,7 +93,7 @@ def test_nothing_leaves_a_trace(explainer):
 
 
 def test_a_failing_model_gets_its_modes_back():
-    model = make(mlp).train()
+    model = make(mlp).layers.train()
     with pytest.raises(ValueError, match="Gradient: model must be"):
         Gradient()(model, randn(2, 5))
     assert all(m.training for m in model.modules())
