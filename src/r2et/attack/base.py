@@ -88,11 +88,15 @@ class Attack(ABC):
         where = type(self).__name__
         check_model_input(where, model, x)
         given = target_rows(where, target, x)
-        generator = generator or torch.Generator().manual_seed(0)
+        good = generator is None or isinstance(generator, torch.Generator)
+        require(good, where, "generator", "a torch.Generator", generator)
+        generator = torch.Generator().manual_seed(0) if generator is None else generator
         rows = self.chunk or max(1, CHUNK_NUMBERS // x[0].numel())
         parts = []
         shown = bar(where, total=len(x) * self.length, show=self.progress)
-        with undisturbed(model), shown as advance:
+        with torch.inference_mode(False), undisturbed(model), shown as advance:
+            x = x.clone() if x.is_inference() else x
+            given = given.clone() if given is not None and given.is_inference() else given
             for i in range(0, len(x), rows):
                 clean = x[i : i + rows].detach()
                 chosen = None if given is None else given[i : i + rows]

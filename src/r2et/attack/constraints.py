@@ -19,8 +19,10 @@ class Multipliers:
     """gamma (B, S + 1) on the simplex: of the attack's objective g_0 and of S divergences g_s.
 
     none: the objective alone. uniform: 1 / (S + 1), never updated. gda: gamma_s += rate * g_s, then
-    normalised (58). hedge: gamma_s *= exp(rate * g_s) (59). qp: the shortest vector in the convex
-    hull of the gradients (60).
+    normalised (58). hedge: gamma_s *= exp(rate * g_s) (59), for s >= 1: as printed g_0 has a factor
+    too, but its scale is arbitrary and would decide everything. qp: the shortest vector in the
+    convex hull of the gradients (60); at x itself the divergences have no slope, and there the
+    objective has weight 1, as otherwise no row would ever leave.
     """
 
     def __init__(self, kind: Constraint, rate: float, problem: Problem) -> None:
@@ -52,6 +54,10 @@ class Multipliers:
         values = torch.stack([g.detach() for g in divergences], 1)
         if self.kind == "qp":
             self.gamma = shortest_weights(stacked.flatten(2))
+            flat = (stacked[:, 1:].flatten(2) == 0).all(2).any(1)
+            alone = torch.zeros_like(self.gamma)
+            alone[:, 0] = 1.0
+            self.gamma = torch.where(flat[:, None], alone, self.gamma)
         mixed = (self.gamma.view(*self.gamma.shape, *[1] * (x.ndim - 1)) * stacked).sum(1)
         if self.kind == "gda":
             self.gamma = torch.cat([self.gamma[:, :1], self.gamma[:, 1:] + self.rate * values], 1)
@@ -65,7 +71,8 @@ class Multipliers:
 def predictions(problem: Problem, x: Tensor) -> list[Tensor]:
     """The S predictions that must stay, as log-probabilities: one, or a Siamese network's three."""
     several = getattr(problem.model, "predictions", None)
-    outs = several(x) if callable(several) else [problem.model(x)]
+    # A copy: a model may begin with an operation in place.
+    outs = several(x.clone()) if callable(several) else [problem.model(x.clone())]
     return [_log_probabilities(out) for out in outs]
 
 

@@ -20,8 +20,8 @@ class Descent:
 
     surrogate: a network whose explanations give the gradient, where the real one's is blind; the
     judge always looks at the real one. infinity: steps of unit largest coordinate (images,
-    graphs) instead of unit length. hold: turn a step that would cross the decision boundary along
-    it instead.
+    graphs) instead of unit length. own: steps of unit distance in the region's own norm, steepest
+    there. hold: turn a step that would cross the decision boundary along it instead.
     """
 
     objective: Objective
@@ -31,6 +31,7 @@ class Descent:
     constraint: Constraint = "none"
     rate: float = 1.0
     infinity: bool = False
+    own: bool = False
     hold: bool = False
 
     def __call__(
@@ -49,7 +50,8 @@ class Descent:
             if known and (step > 0 or start is not None):
                 yield Proposal(x, rows, scores)
             gradient = weights.combine(gradient, x)
-            move = -self.size(step) * _unit(gradient, infinity=self.infinity)
+            unit = part.ball.steepest(gradient) if self.own else _unit(gradient, self.infinity)
+            move = -self.size(step) * unit
             move = held(part, x, move) if self.hold else move
             x = part.region.project(x + move, part.x)
             if not known:
@@ -89,7 +91,7 @@ def held(problem: Problem, x: Tensor, move: Tensor) -> Tensor:
     return turned.view_as(move)
 
 
-def _unit(direction: Tensor, *, infinity: bool) -> Tensor:
+def _unit(direction: Tensor, infinity: bool) -> Tensor:
     """Each row over its norm; a row of zeros stays."""
     flat = direction.flatten(1)
     # Over the largest coordinate first: the square of a tiny gradient underflows.

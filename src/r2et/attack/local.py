@@ -12,6 +12,7 @@ from r2et.attack.problem import Problem
 from r2et.attack.surrogate import preactivations
 from r2et.explain.base import CHUNK_NUMBERS
 from r2et.models.output import log_odds, logits
+from r2et.region import L2
 
 HOLD = 0.99  # of the way to a boundary that is not to be crossed
 
@@ -63,8 +64,9 @@ def crossings(
     without leaving the predicted class; None for a network without such units.
     """
     single = boundary_steps(problem, at, generator, units)
-    if single is None:
-        return None
+    ball = problem.ball
+    if single is None or not isinstance(ball, L2) or ball.scale is not None:
+        return single  # corners are found by Euclidean geometry
     flat = single.flatten(2)
     length = flat.norm(dim=2)
     near = torch.where(length > 0, length, torch.inf).argsort(dim=0, stable=True)[:8]
@@ -94,8 +96,20 @@ def _decision_step(problem: Problem, at: Tensor) -> Tensor:
         point = at.detach().requires_grad_()
         margin = log_odds(logits(problem.model, point, problem.where), problem.label)
         (slope,) = torch.autograd.grad(margin.sum(), point, materialize_grads=True)
-    norm2 = slope.flatten(1).square().sum(1).clamp(min=torch.finfo(at.dtype).tiny)
-    return (-margin.detach() / norm2).view(-1, *[1] * (at.ndim - 1)) * slope
+    return shortest(problem, margin.detach(), slope)
+
+
+def shortest(problem: Problem, value: Tensor, slope: Tensor) -> Tensor:
+    """The step (B, ...), shortest in the region's norm, that brings value + slope . step to 0.
+
+    value: (B,); slope: (B, ...). Bounds are left to the projection; no slope, no step.
+    """
+    way = problem.ball.steepest(slope)
+    rise = (slope * way).flatten(1).sum(1)
+    length = torch.where(rise > 0, -value / torch.where(rise > 0, rise, 1.0), 0.0)
+    # Nothing beyond the region is of use, and a tiny slope must not make it infinite.
+    length = length.clamp(-2 * problem.ball.radius, 2 * problem.ball.radius)
+    return length.view(-1, *[1] * (slope.ndim - 1)) * way
 
 
 def boundary_steps(
@@ -104,21 +118,19 @@ def boundary_steps(
     """Shortest steps (U, B, ...) from `at` to where each of up to `units` units switches."""
     with torch.enable_grad(), preactivations(problem.model) as seen:
         point = at.detach().requires_grad_()
-        problem.model(point)
-    usable = [a for a in seen if a.requires_grad and len(a) == len(at)]
-    if not usable:
-        return None
-    flat = torch.cat([a.flatten(1) for a in usable], 1)
-    chosen = torch.arange(flat.shape[1])
-    if len(chosen) > units:
-        chosen = torch.randperm(len(chosen), generator=generator)[:units]
-    steps = []
-    for unit in chosen.tolist():
-        value = flat[:, unit]
-        (slope,) = torch.autograd.grad(
-            value.sum(), point, retain_graph=True, materialize_grads=True
-        )
-        norm2 = slope.flatten(1).square().sum(1)
-        length = torch.where(norm2 > 0, -value.detach() / norm2, 0.0)
-        steps.append(length.view(-1, *[1] * (at.ndim - 1)) * slope)
+        problem.model(point.clone())
+        usable = [a for a in seen if a.requires_grad and len(a) == len(at)]
+        if not usable:
+            return None
+        flat = torch.cat([a.flatten(1) for a in usable], 1)
+        chosen = torch.arange(flat.shape[1])
+        if len(chosen) > units:
+            chosen = torch.randperm(len(chosen), generator=generator)[:units]
+        steps = []
+        for unit in chosen.tolist():
+            value = flat[:, unit]
+            (slope,) = torch.autograd.grad(
+                value.sum(), point, retain_graph=True, materialize_grads=True
+            )
+            steps.append(shortest(problem, value.detach(), slope))
     return torch.stack(steps)

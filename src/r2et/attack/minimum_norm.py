@@ -13,7 +13,7 @@ from r2et.attack import objectives
 from r2et.attack.base import Attack, Judge, Proposal
 from r2et.attack.descent import Descent, held
 from r2et.attack.gradient import transferred
-from r2et.attack.local import crossings
+from r2et.attack.local import crossings, shortest
 from r2et.attack.problem import Problem
 from r2et.attack.random_search import scatter
 from r2et.attack.strong import PLANS, Budget, Plan, StrongAttack
@@ -127,10 +127,8 @@ def _newton(problem: Problem, copy: nn.Module | None, steps: int) -> Iterator[Pr
         for _ in range(steps):
             gap = _pair_gap(salient, other)
             value, slope = _value_and_slope(problem, copy, x, gap)
-            flat = slope.flatten(1)
-            norm2 = flat.square().sum(1).clamp(min=torch.finfo(x.dtype).tiny)
-            length = ((value.abs() * 0.02 + value) / norm2).view(-1, *[1] * (x.ndim - 1))
-            x = problem.region.project(x + held(problem, x, -length * slope), problem.x)
+            step = shortest(problem, value + 0.02 * value.abs(), slope).to(x)
+            x = problem.region.project(x + held(problem, x, step), problem.x)
             yield Proposal(x, _all_rows(problem))
 
 
@@ -144,7 +142,7 @@ def _descend_within(
         most = (0.98 * judge.value).clamp(max=problem.ball.radius).to(x)
         _, slope = descent.gradient(problem, x)
         length = most * (0.5 * (1 - step / steps) + 0.02)
-        move = -length.view(shape) * slope / _norm(problem, slope).view(shape)
+        move = (-length.view(shape) * problem.ball.steepest(slope)).to(x)
         x = problem.region.project(x + held(problem, x, move), problem.x)
         far = problem.region.distance(x, problem.x).to(x).clamp(min=torch.finfo(x.dtype).tiny)
         x = problem.x + (most / far).clamp(max=1.0).view(shape) * (x - problem.x)
@@ -189,9 +187,3 @@ def _value_and_slope(
     descent = Descent(objective, 1, size=lambda _: 1.0, surrogate=copy)
     scores, slope = descent.gradient(problem, x)
     return objective(scores, problem), slope
-
-
-def _norm(problem: Problem, slope: Tensor) -> Tensor:
-    """Length of a slope as a step in the region's norm: (B,)."""
-    far = problem.region.distance(problem.x + slope, problem.x).to(slope)
-    return far.clamp(min=torch.finfo(slope.dtype).tiny)

@@ -24,6 +24,7 @@ class RandomSearch(Attack):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        require(self.keep == "best", "RandomSearch", "keep", "best", self.keep)
         good = isinstance(self.points, int) and self.points > 0
         require(good, "RandomSearch", "points", "a positive whole number", self.points)
 
@@ -62,6 +63,7 @@ def scatter(
 def push_out(problem: Problem, points: Tensor) -> Tensor:
     """Points (m * B, ...) moved away from x as far as the region goes."""
     x = problem.x.repeat(len(points) // len(problem.x), *[1] * (problem.x.ndim - 1))
-    far = problem.region.distance(points, x).to(points.dtype).clamp(min=1e-12)
-    grown = (problem.ball.radius / far).view(-1, *[1] * (points.ndim - 1))
+    far = problem.region.distance(points, x)
+    grown = torch.where(far > 0, problem.ball.radius / torch.where(far > 0, far, 1.0), 0.0)
+    grown = grown.to(points.dtype).view(-1, *[1] * (points.ndim - 1))
     return problem.region.project(x + grown * (points - x), x)

@@ -72,6 +72,7 @@ class StrongAttack(Attack):
     def __post_init__(self) -> None:
         super().__post_init__()
         as_ball("StrongAttack", self.region)
+        require(self.keep == "best", "StrongAttack", "keep", "best", self.keep)
         known = self.budget in PLANS
         require(known, "StrongAttack", "budget", "fast, standard or thorough", self.budget)
 
@@ -110,6 +111,7 @@ class StrongAttack(Attack):
                     plan.steps,
                     size=lambda step: radius * (0.3 * (1 - step / plan.steps) + 0.01),
                     surrogate=copy,
+                    own=True,
                     hold=True,
                 )
                 yield from descent(problem, judge, same=same)

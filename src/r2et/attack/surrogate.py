@@ -28,7 +28,7 @@ def surrogates(problem: Problem, sharpness: tuple[float, ...]) -> list[nn.Module
         copy = smooth(problem.model, sharp / step, share=True)
         with torch.no_grad():
             few = problem.x[:64]
-            if torch.equal(copy(few), problem.model(few)):
+            if torch.equal(copy(few.clone()), problem.model(few.clone())):
                 return [None]
         copies.append(copy)
     return copies
@@ -40,7 +40,7 @@ def preactivation_change(problem: Problem) -> float:
     generator = torch.Generator().manual_seed(0)
     there = problem.region.sample(few, 4, generator=generator).flatten(0, 1)
     with torch.no_grad(), preactivations(problem.model) as seen:
-        problem.model(there)
+        problem.model(there.clone())
         problem.model(few.repeat(4, *[1] * (few.ndim - 1)))
     half = len(seen) // 2
     pairs = [(a, b) for a, b in zip(seen[:half], seen[half:], strict=False) if a.shape == b.shape]

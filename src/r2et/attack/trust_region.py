@@ -115,7 +115,13 @@ class TrustRegionAttack(Attack):
     ) -> TrustRegionTrace:
         """The attack, with its number of iterations, its outcome and the gaps it met per row."""
         found: dict[int, Search] = {}  # one for each chunk of rows, in order
-        attack = replace(self, observer=lambda search: found.update({id(search): search}))
+
+        def note(search: Search) -> None:
+            found[id(search)] = search
+            if self.observer is not None:
+                self.observer(search)
+
+        attack = replace(self, observer=note)
         result = attack(model, explainer, x, k=k, target=target)
         searches = list(found.values())
         ends = [end or Outcome.EXHAUSTED for search in searches for end in search.outcome]

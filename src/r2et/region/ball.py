@@ -166,6 +166,22 @@ class Ball(Region):
             fits = not isinstance(value, tuple) or len(value) == n
             require(fits, where, name, f"one number or {n}, one per feature", value)
 
+    def steepest(self, slope: Tensor) -> Tensor:
+        """The move (B, ...) of distance 1, free features only, along which `slope` rises most.
+
+        0 where the slope is.
+        """
+        flat = slope.flatten(1)
+        scaled = torch.where(self._held(flat), 0.0, flat * self._scale(flat))
+        # Over the largest coordinate first: the square of a tiny slope underflows.
+        largest = scaled.abs().amax(1, keepdim=True)
+        scaled = scaled / torch.where(largest > 0, largest, 1.0)
+        return (self._dual(scaled) * self._scale(flat)).view_as(slope)
+
+    @abstractmethod
+    def _dual(self, slope: Tensor) -> Tensor:
+        """The vector (B, n) of norm 1 with the largest product with `slope`; 0 for 0."""
+
     @abstractmethod
     def _norm(self, move: Tensor) -> Tensor:
         """(B, n) -> (B,)."""

@@ -19,6 +19,9 @@ class L2(Ball):
         norm: Tensor = torch.linalg.vector_norm(move, dim=1)
         return norm
 
+    def _dual(self, slope: Tensor) -> Tensor:
+        return slope / self._norm(slope).clamp(min=torch.finfo(slope.dtype).tiny)[:, None]
+
     def _shrink(self, size: Tensor, room: Tensor | None) -> Tensor:
         if room is None:
             # In float64: the square of a far point overflows in float32.
@@ -39,6 +42,9 @@ class Linf(Ball):
 
     def _norm(self, move: Tensor) -> Tensor:
         return move.abs().amax(dim=1)
+
+    def _dual(self, slope: Tensor) -> Tensor:
+        return slope.sign()
 
     def _shrink(self, size: Tensor, room: Tensor | None) -> Tensor:
         size = size if room is None else torch.minimum(size, room)

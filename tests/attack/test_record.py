@@ -1,0 +1,47 @@
+"""The recorded strength of the attacks is what was promised, and what the page says."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+RECORD = json.loads((ROOT / "perf" / "records" / "attacks.json").read_text())
+CASES = RECORD["strength"]
+
+
+def name(case):
+    return f"{case['data']}-{case['network']}-{case['radius']}"
+
+
+@pytest.mark.parametrize("case", CASES, ids=name)
+def test_the_strong_attack_is_at_least_as_strong_as_any_other(case):
+    others = [v for title, v in case["precision"].items() if not title.startswith("Strong")]
+    assert case["precision"]["StrongAttack"] <= min(others) + 0.005
+
+
+@pytest.mark.parametrize("case", [c for c in CASES if c["network"] == "leaky"], ids=name)
+def test_and_five_points_below_the_papers(case):
+    assert case["precision"]["StrongAttack"] <= case["precision"]["ERAttack"] - 0.05
+
+
+def test_the_record_is_complete():
+    cases = {(c["data"], c["network"], c["radius"]) for c in CASES}
+    networks = ("leaky", "softplus", "gap")
+    assert cases == {
+        (d, n, r) for d in ("adult", "bank", "compas") for n in networks for r in (1.0, 0.3)
+    }
+    assert all(c["rows"] == 300 for c in CASES)
+
+
+def test_pages_hold_what_was_measured():
+    done = subprocess.run(
+        [sys.executable, "tools/measured.py", "--check"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
