@@ -16,6 +16,12 @@ from r2et.version import __version__
 RECORDS = Path(__file__).parent / "records"
 
 
+def load_record(name: str) -> dict[str, Any]:
+    """What an earlier run wrote."""
+    found: dict[str, Any] = json.loads((RECORDS / f"{name}.json").read_text())
+    return found
+
+
 def save(name: str, measured: dict[str, Any]) -> None:
     """Write records/name.json: versions, machine, date, and what was measured."""
     made_with = {

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal, final
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from r2et.attack import objectives
 from r2et.attack.base import Attack, Judge, Proposal
@@ -62,7 +62,6 @@ class GradientAttack(Attack):
     def propose(
         self, problem: Problem, judge: Judge, generator: torch.Generator
     ) -> Iterator[Proposal]:
-        del generator
         source = transferred(problem, self.through)
         check_differentiable(source)
         descent = Descent(
@@ -74,7 +73,13 @@ class GradientAttack(Attack):
             rate=self.rate,
             infinity=self.norm == "linf",
         )
-        yield from descent(source, judge, same=source is problem)
+        start = self.start(problem, generator)
+        yield from descent(source, judge, start, same=source is problem)
+
+    def start(self, problem: Problem, generator: torch.Generator) -> Tensor | None:
+        """Where the descent starts; None is x itself."""
+        del problem, generator
+        return None
 
 
 @final
@@ -89,10 +94,17 @@ class ERAttack(GradientAttack):
 @final
 @dataclass(frozen=True, kw_only=True)
 class MSEAttack(GradientAttack):
-    """Maximise ||I(x') - I(x)||^2."""
+    """Maximise ||I(x') - I(x)||^2, from one random step away: at x itself its slope is zero."""
 
     def objective(self) -> Objective:
         return objectives.similarity
+
+    def start(self, problem: Problem, generator: torch.Generator) -> Tensor:
+        region = problem.region
+        move = region.sample(problem.x, generator=generator)[0] - problem.x
+        largest = move.flatten(1).norm(dim=1).clamp(min=torch.finfo(move.dtype).tiny)
+        step = (self.step_size / largest).clamp(max=1.0).view(-1, *[1] * (move.ndim - 1))
+        return region.project(problem.x + step * move, problem.x)
 
 
 @final
