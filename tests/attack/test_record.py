@@ -45,3 +45,9 @@ def test_pages_hold_what_was_measured():
         check=False,
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_batches_pay():
+    """Recorded by `make perf`: 256 rows attacked together against one at a time."""
+    speed = json.loads((ROOT / "perf" / "records" / "core.json").read_text())["ratios"]["attacks"]
+    assert speed["256 rows: one by one / together"] >= 100
