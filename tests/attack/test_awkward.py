@@ -8,6 +8,7 @@ from nets import make, mlp, randn
 from r2et.attack import ERAttack, MinimumNorm, RandomSearch, StrongAttack
 from r2et.explain import Gradient
 from r2et.models import MLP
+from r2et.rank import precision_at_k
 from r2et.region import L2, Linf
 
 X = randn(6, 6)
@@ -115,6 +116,24 @@ def test_boundaries_are_crossed_by_the_shortest_way_of_the_norm():
     some = best.isfinite()
     assert some.any()
     assert (found[some] <= 1.01 * best[some]).all()
+
+
+def test_the_nearest_flip_is_one_when_looked_at_alone():
+    """An untrained tanh network in float32, where gaps are small: no flip by rounding only."""
+    model, x = make(lambda: MLP(28, (32, 32), activation="tanh")), randn(150, 28)
+    result = MinimumNorm(L2(1.0), **FAST)(model, Gradient(), x, k=8)
+    clean = Gradient()(model, x)
+    for i in (result.precision < 1).nonzero().flatten().tolist():
+        alone = Gradient().at(model, x[i : i + 1])(result.x_adv[i : i + 1])
+        assert precision_at_k(clean[i : i + 1], alone, 8).item() < 1
+
+
+def test_rows_in_many_blocks_are_attacked_all_the_same(monkeypatch):
+    model, x = make(lambda: MLP(12, (32,)), seed=1), randn(40, 12)
+    monkeypatch.setattr("r2et.attack.local.CHUNK_NUMBERS", 100)  # a few rows at a time
+    for attack in (StrongAttack(L2(0.5), **FAST), MinimumNorm(L2(0.5), **FAST)):
+        result = attack(model, Gradient(), x, k=4)
+        assert (result.precision < 1).float().mean() > 0.5
 
 
 def test_a_generator_must_be_one():

@@ -40,6 +40,13 @@ def attacked(attack=None, model=MODEL, explainer=None, x=X, k=2, **rest):
             "ERAttack: constraint must be one of none, uniform, gda, hedge, qp, got kl.",
         ),
         (lambda: ERAttack(flip_below=0), "ERAttack: flip_below must be in (0, 1], got 0."),
+        (lambda: ERAttack(step_size="a"), "ERAttack: step_size must be positive, got a."),
+        (lambda: ERAttack(rate=float("nan")), "ERAttack: rate must be positive, got nan."),
+        (lambda: ERAttack(rho=-1), "ERAttack: rho must be positive, got -1."),
+        (lambda: ERAttack(through=3), "ERAttack: through must be None or an Explainer, got 3."),
+        (lambda: ERAttack(flip_below="x"), "ERAttack: flip_below must be in (0, 1], got x."),
+        (lambda: StrongAttack(budget=["fast"]), "StrongAttack: budget must be fast, standard or"),
+        (lambda: StrongAttack(keep="last"), "StrongAttack: keep must be best, got last."),
         (lambda: ERAttack(chunk=0), "ERAttack: chunk must be None or a positive whole number"),
         (lambda: RandomSearch(points=0), "RandomSearch: points must be a positive whole number"),
         (

@@ -70,8 +70,9 @@ class Attack(ABC):
         where = type(self).__name__
         require(isinstance(self.region, Region), where, "region", "a Region", self.region)
         require(self.keep in ("best", "last"), where, "keep", "best or last", self.keep)
-        require(0 < self.flip_below <= 1, where, "flip_below", "in (0, 1]", self.flip_below)
-        good = self.chunk is None or (isinstance(self.chunk, int) and self.chunk > 0)
+        good = isinstance(self.flip_below, int | float) and 0 < self.flip_below <= 1
+        require(good, where, "flip_below", "in (0, 1]", self.flip_below)
+        good = self.chunk is None or (type(self.chunk) is int and self.chunk > 0)
         require(good, where, "chunk", "None or a positive whole number", self.chunk)
 
     def __call__(
@@ -159,7 +160,9 @@ class Judge:
         if self.keep == "nearest":
             x = part.x.repeat(shape[0], *[1] * (points.ndim - 1))
             far = part.region.distance(points, x).to(precision).view(shape)
-            value = torch.where(precision < 1, far, torch.inf)
+            # By more than rounding: the same point, looked at alone, must flip as well.
+            clearly = part.flips(found).view(shape)
+            value = torch.where((precision < 1) & clearly, far, torch.inf)
         value, pick = value.min(0)  # the best of several points for one row
         points = points.view(*shape, *points.shape[1:])
         points = points[pick, torch.arange(len(rows), device=points.device)]

@@ -44,9 +44,15 @@ class GradientAttack(Attack):
     def __post_init__(self) -> None:
         super().__post_init__()
         where, names = type(self).__name__, ", ".join(CONSTRAINTS)
-        good = isinstance(self.steps, int) and self.steps > 0
+        good = type(self.steps) is int and self.steps > 0
         require(good, where, "steps", "a positive whole number", self.steps)
-        require(0 < self.step_size < torch.inf, where, "step_size", "positive", self.step_size)
+        for name in ("step_size", "rate", "rho"):
+            value = getattr(self, name)
+            good = isinstance(value, int | float) and 0 < value < torch.inf
+            good = good or (name == "rho" and value is None)
+            require(good, where, name, "positive", value)
+        good = self.through is None or isinstance(self.through, Explainer)
+        require(good, where, "through", "None or an Explainer", self.through)
         require(self.norm in ("l2", "linf"), where, "norm", "l2 or linf", self.norm)
         good = self.constraint in CONSTRAINTS
         require(good, where, "constraint", f"one of {names}", self.constraint)

@@ -43,18 +43,24 @@ def cross_boundaries(
     where a unit switches. The way to a unit's boundary is its pre-activation over its gradient.
     """
     for _ in range(rounds):
-        rows = judge.open_rows()
-        if len(rows) == 0:
-            return
-        part, best = problem.rows(rows), judge.x_adv[rows]
-        steps = crossings(part, best, generator, units)
-        if steps is None:
-            return
-        together = max(1, CHUNK_NUMBERS // part.x.numel())
-        for some in steps.split(together):  # type: ignore[no-untyped-call]
-            found = (best + 1.001 * some).flatten(0, 1)
-            x = part.x.repeat(len(some), *[1] * (part.x.ndim - 1))
-            yield Proposal(part.region.project(found, x), rows)
+        for rows in row_blocks(judge.open_rows(), problem, units):
+            part, best = problem.rows(rows), judge.x_adv[rows]
+            steps = crossings(part, best, generator, units)
+            if steps is None:
+                return
+            together = max(1, CHUNK_NUMBERS // part.x.numel())
+            for i in range(0, len(steps), together):
+                some = steps[i : i + together]
+                found = (best + 1.001 * some).flatten(0, 1)
+                x = part.x.repeat(len(some), *[1] * (part.x.ndim - 1))
+                yield Proposal(part.region.project(found, x), rows)
+
+
+def row_blocks(rows: Tensor, problem: Problem, units: int) -> Iterator[Tensor]:
+    """Rows (A,) in blocks: each of them has a step as large as x for every unit."""
+    size = max(1, 16 * CHUNK_NUMBERS // (units * problem.x[0].numel()))
+    for i in range(0, len(rows), size):
+        yield rows[i : i + size]
 
 
 def crossings(

@@ -13,7 +13,7 @@ from r2et.attack import objectives
 from r2et.attack.base import Attack, Judge, Proposal
 from r2et.attack.descent import Descent, held
 from r2et.attack.gradient import transferred
-from r2et.attack.local import crossings, shortest
+from r2et.attack.local import crossings, row_blocks, shortest
 from r2et.attack.problem import Problem
 from r2et.attack.random_search import scatter
 from r2et.attack.strong import PLANS, Budget, Plan, StrongAttack
@@ -42,7 +42,7 @@ class MinimumNorm(Attack):
     def __post_init__(self) -> None:
         super().__post_init__()
         as_ball("MinimumNorm", self.region)
-        known = self.budget in PLANS
+        known = isinstance(self.budget, str) and self.budget in PLANS
         require(known, "MinimumNorm", "budget", "fast, standard or thorough", self.budget)
         require(self.keep == "best", "MinimumNorm", "keep", "best (the nearest)", self.keep)
 
@@ -108,13 +108,15 @@ def _shrink(problem: Problem, judge: Judge, rounds: int) -> Iterator[Proposal]:
 
 def _cross_nearest(problem: Problem, generator: torch.Generator, units: int) -> Iterator[Proposal]:
     """Just across the boundaries of a piecewise-linear network's units."""
-    steps = crossings(problem, problem.x, generator, units)
-    if steps is None:
-        return
-    for step in steps:
-        # A hair over the boundary, in units that the input's precision can tell apart.
-        there = problem.x + 1.0001 * step + 4 * torch.finfo(step.dtype).eps * step.sign()
-        yield Proposal(problem.region.project(there, problem.x), _all_rows(problem))
+    for rows in row_blocks(_all_rows(problem), problem, units):
+        part = problem.rows(rows)
+        steps = crossings(part, part.x, generator, units)
+        if steps is None:
+            return
+        for step in steps:
+            # A hair over the boundary, in units that the input's precision can tell apart.
+            there = part.x + 1.0001 * step + 4 * torch.finfo(step.dtype).eps * step.sign()
+            yield Proposal(part.region.project(there, part.x), rows)
 
 
 def _newton(problem: Problem, copy: nn.Module | None, steps: int) -> Iterator[Proposal]:

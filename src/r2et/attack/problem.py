@@ -95,6 +95,13 @@ class Problem:
             result[moved] = still.sum(1).to(scores.dtype) / self.k
         return result
 
+    def flips(self, scores: Tensor) -> Tensor:
+        """(m * B,) bool: a feature left the top k by more than rounding could make it."""
+        ranked = scores.gather(1, self.order.repeat(len(scores) // len(self.order), 1))
+        lowest, highest = ranked[:, : self.k].amin(1), ranked[:, self.k :].amax(1)
+        slack = 32 * torch.finfo(scores.dtype).eps * scores.abs().amax(1)
+        return lowest < highest - slack
+
     @property
     def ball(self) -> Ball:
         """The region, for what needs a radius."""

@@ -73,7 +73,7 @@ class StrongAttack(Attack):
         super().__post_init__()
         as_ball("StrongAttack", self.region)
         require(self.keep == "best", "StrongAttack", "keep", "best", self.keep)
-        known = self.budget in PLANS
+        known = isinstance(self.budget, str) and self.budget in PLANS
         require(known, "StrongAttack", "budget", "fast, standard or thorough", self.budget)
 
     @property
