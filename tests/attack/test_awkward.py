@@ -5,7 +5,10 @@ import torch
 from torch import nn
 
 from nets import make, mlp, randn
-from r2et.attack import ERAttack, MinimumNorm, RandomSearch, StrongAttack
+from r2et.attack import ERAttack, MinimumNorm, MSEAttack, RandomSearch, StrongAttack
+from r2et.attack.base import Judge
+from r2et.attack.local import cross_boundaries
+from r2et.attack.problem import Problem
 from r2et.explain import Gradient
 from r2et.models import MLP
 from r2et.rank import precision_at_k
@@ -128,12 +131,21 @@ def test_the_nearest_flip_is_one_when_looked_at_alone():
         assert precision_at_k(clean[i : i + 1], alone, 8).item() < 1
 
 
-def test_rows_in_many_blocks_are_attacked_all_the_same(monkeypatch):
+def test_every_row_is_taken_across_boundaries_in_however_many_blocks(monkeypatch):
     model, x = make(lambda: MLP(12, (32,)), seed=1), randn(40, 12)
     monkeypatch.setattr("r2et.attack.local.CHUNK_NUMBERS", 100)  # a few rows at a time
-    for attack in (StrongAttack(L2(0.5), **FAST), MinimumNorm(L2(0.5), **FAST)):
-        result = attack(model, Gradient(), x, k=4)
-        assert (result.precision < 1).float().mean() > 0.5
+    problem = Problem.pose("test", model, Gradient(), L2(0.5), x, 4, None)
+    judge, generator = Judge(problem, "best", 1.0), torch.Generator()
+    blocks = [p.rows.tolist() for p in cross_boundaries(problem, judge, generator, 1, 32)]
+    assert max(len(rows) for rows in blocks) < 40
+    assert {row for rows in blocks for row in rows} == set(range(40))
+
+
+def test_the_mse_attack_leaves_x_where_its_slope_is_zero():
+    model = make(lambda: mlp(act="softplus"))
+    result = MSEAttack(L2(1.0), steps=5, step_size=0.1, keep="last")(model, Gradient(), X, k=2)
+    assert (result.distance[result.kept] > 0.2).all()
+    assert result.kept.any()
 
 
 def test_a_generator_must_be_one():

@@ -104,6 +104,14 @@ def test_the_first_order_estimate_is_no_bound():
     assert bounds.lower <= true <= bounds.upper
 
 
+def test_a_linear_model_is_flat_whether_its_weights_are_frozen_or_not():
+    x = randn(3, 6)
+    for frozen in (False, True):
+        model = torch.nn.Linear(6, 2).requires_grad_(not frozen)
+        bounds = first_order_thickness(model, x, 2, 0.1)
+        torch.testing.assert_close(bounds.lower, bounds.upper)
+
+
 def test_radius_zero_is_the_gap_itself():
     scores = randn(3, 5, dtype=F64)
     bounds = thickness_bounds(scores, 2, 0.0, torch.ones(3, 5, dtype=F64))
@@ -125,6 +133,10 @@ def test_radius_zero_is_the_gap_itself():
         (
             lambda: thickness_bounds(randn(2, 4), 2, -1.0, randn(2, 4).abs()),
             "thickness_bounds: radius must be 0 or more and finite, got -1.0.",
+        ),
+        (
+            lambda: first_order_thickness(lambda at: at.detach(), randn(2, 4), 2, 1.0),
+            "score_jacobian: model must be differentiable in x twice, got float32 tensor",
         ),
         (
             lambda: thickness_bounds(randn(2, 4), 4, 1.0, randn(2, 4).abs()),

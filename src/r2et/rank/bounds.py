@@ -74,20 +74,23 @@ def first_order_thickness(
     _check_radius(where, radius)
     scores = scores_fn(x).detach()
     check_k(where, k, scores.shape[1])
-    rows = score_jacobian(scores_fn, x)
+    rows = score_jacobian(scores_fn, x, constant=isinstance(model, nn.Module))
     # Not by way of inner products, whose difference loses half the digits.
     apart = torch.cdist(rows, rows, compute_mode="donot_use_mm_for_euclid_dist")
     return thickness_bounds(scores, k, radius, apart)
 
 
-def score_jacobian(scores: ScoresFn, x: Tensor) -> Tensor:
+def score_jacobian(scores: ScoresFn, x: Tensor, *, constant: bool = False) -> Tensor:
     """H, the derivative of each score by each input number: (B, n, inputs), n backward passes.
 
-    Zero where scores do not depend on x, as inside a linear region of a ReLU network.
+    constant: scores without a graph are constant, and H is 0, as inside a linear region of a ReLU
+    network; otherwise they are refused, since a function may just have lost its graph.
     """
     point = x.detach().requires_grad_()
     with torch.enable_grad():
         found = scores(point)
+        good = constant or found.requires_grad
+        require(good, "score_jacobian", "model", "differentiable in x twice", found)
         found = found + 0 * point.sum()  # constant scores have a derivative, too
     rows = []
     for i in range(found.shape[1]):
