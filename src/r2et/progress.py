@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TypeAlias
+from typing import Protocol
 
-Advance: TypeAlias = Callable[[int], None]
+
+class Advance(Protocol):
+    """Takes the amount of a step, and what to say beside the bar from now on."""
+
+    def __call__(self, amount: int, note: str | None = None) -> None: ...
 
 
 @contextmanager
@@ -21,7 +25,7 @@ def bar(
 ) -> Iterator[Advance]:
     """Show how much of some work is done; gives a function that takes the amount of each step."""
     if not (show and sys.stderr.isatty()):
-        yield lambda _: None
+        yield lambda amount, note=None: None  # noqa: ARG005
         return
     from rich.console import Console
     from rich.progress import (
@@ -37,4 +41,10 @@ def bar(
     columns = (TextColumn("{task.description}"), BarColumn(), *end)
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(label, total=total, completed=done)
-        yield lambda amount: progress.advance(task, amount)
+
+        def advance(amount: int, note: str | None = None) -> None:
+            progress.advance(task, amount)
+            if note is not None:
+                progress.update(task, description=f"{label}  {note}")
+
+        yield advance

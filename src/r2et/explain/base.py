@@ -107,15 +107,18 @@ class Explainer(ABC):
     def _scores(
         self, model: nn.Module, x: Tensor, target: Tensor | None, *, create_graph: bool
     ) -> Tensor:
-        raw = self.attribute(model, x, target, create_graph=create_graph)
-        scores = REDUCTIONS[self.reduce](raw)
-        scores = normalized(scores) if self.normalize else scores
+        scores = self.reduced(self.attribute(model, x, target, create_graph=create_graph))
         if not all_finite(scores):
             rows = (~torch.isfinite(scores)).any(1).nonzero().flatten()
             what = "one whose explanation is finite at x"
             found = f"NaN or infinity in row {int(rows[0])}"
             require(False, type(self).__name__, "model", what, found)
         return scores if create_graph else scores.detach()
+
+    def reduced(self, raw: Tensor) -> Tensor:
+        """Scores (B, n) of a raw attribution (B, ...), as `reduce` and `normalize` say."""
+        scores = REDUCTIONS[self.reduce](raw)
+        return normalized(scores) if self.normalize else scores
 
     def _chunk_rows(self, x: Tensor) -> int:
         return self.chunk or max(1, CHUNK_NUMBERS // x[0].numel())

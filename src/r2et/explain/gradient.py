@@ -8,7 +8,8 @@ from typing import ClassVar, final
 import torch
 from torch import Tensor
 
-from r2et.explain.path import PathExplainer
+from r2et.explain.path import Mean, PathExplainer
+from r2et.models.output import class_logit, log_odds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,6 +23,19 @@ class LocalExplainer(PathExplainer):
 
     def path(self, x: Tensor, start: int, stop: int) -> Tensor:
         return x[None][start:stop]
+
+    def from_logits(self, x: Tensor, out: Tensor, target: Tensor) -> Tensor:
+        """The raw attribution, with a graph, from logits (B, C) that a model has given at x.
+
+        x must have required a gradient when they were computed. Spares training a forward pass.
+        """
+        value = class_logit(out, target) if self.of == "logit" else log_odds(out, target)
+        (gradient,) = torch.autograd.grad(value.sum(), x, create_graph=True)
+        if self.of in ("log_odds", "logit"):
+            return self._finished(gradient, x)
+        mean = Mean(self.of)
+        mean.add(value.new_ones(1), value[None], gradient[None])
+        return self._finished(mean.total(), x)
 
 
 @final

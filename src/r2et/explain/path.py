@@ -60,20 +60,23 @@ class PathExplainer(Explainer):
         if target is None and not self.local:
             target = predicted(where, model, x)
         weights = self.weights().to(x.device)
-        mean = _Mean(self.of)
+        mean = Mean(self.of)
         step = max(1, self._chunk_rows(x) // len(x))
         for start in range(0, len(weights), step):
             stop = min(start + step, len(weights))
             points = self.path(x, start, stop)
             value, gradient = _gradients(where, model, points, target, self.of, create_graph)
             mean.add(weights[start:stop], value, gradient)
-        raw = mean.total()
+        return self._finished(mean.total(), x)
+
+    def _finished(self, raw: Tensor, x: Tensor) -> Tensor:
+        """A mean gradient (B, ...) times the multiplier, of the part that is asked for."""
         times = self.multiplier(x)
         raw = raw if times is None else raw * times
         if self.part is None:
             return raw
         pair = x.ndim >= 3 and x.shape[1] == 2
-        require(pair, where, "x", "pairs (B, 2, ...) when part is given", x)
+        require(pair, type(self).__name__, "x", "pairs (B, 2, ...) when part is given", x)
         return raw[:, self.part]
 
 
@@ -116,7 +119,7 @@ def _gradients(
     )
 
 
-class _Mean:
+class Mean:
     """A weighted mean of gradients, each times the derivative of `of` by the log-odds.
 
     That derivative, p (1 - p) for the probability and -(1 - p) for the loss, underflows on

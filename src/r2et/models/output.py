@@ -59,6 +59,8 @@ def classes(out: Tensor) -> Tensor:
     """(B, C) logits -> (B,) predicted classes; a tie goes to the lower index."""
     if out.shape[1] == 1:
         return (out[:, 0] > 0).long()
+    if out.shape[1] == 2:
+        return (out[:, 1] > out[:, 0]).long()
     # Unlike argmax, a stable sort promises which of two equal logits comes first.
     return out.sort(dim=1, descending=True, stable=True).indices[:, 0]
 

@@ -1,0 +1,18 @@
+"""What to add to a loss so that explanations hold still."""
+
+from r2et.penalty.adversarial import AdversarialTraining
+from r2et.penalty.base import Penalty
+from r2et.penalty.curvature import SSR, EstimatedHessian, ExactHessian
+from r2et.penalty.ranking import R2ET, BallR2ET
+from r2et.penalty.ratio import CertifiedRatio
+
+__all__ = [
+    "R2ET",
+    "SSR",
+    "AdversarialTraining",
+    "BallR2ET",
+    "CertifiedRatio",
+    "EstimatedHessian",
+    "ExactHessian",
+    "Penalty",
+]

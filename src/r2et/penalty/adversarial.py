@@ -1,0 +1,49 @@
+"""Adversarial training for rankings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+import torch
+from torch import Tensor
+from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
+
+from r2et.models.output import logits
+from r2et.penalty.base import RankingPenalty, check_positive
+from r2et.penalty.curvature import unit
+from r2et.penalty.view import View
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class AdversarialTraining(RankingPenalty):
+    """AT: the loss at x + d, d one step of length `radius` against the sum of gaps (Sec. 6.1).
+
+    target: the true classes (by default the predicted ones). Stands in the place of the loss at x,
+    not beside it.
+    """
+
+    radius: float = 1.0
+
+    of_labels: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_positive("AdversarialTraining", radius=self.radius)
+
+    def ranked_rows(self, view: View) -> Tensor:
+        ranked = view.scores.gather(1, view.order)
+        gaps = ranked[:, : self.k].mean(1) - ranked[:, self.k :].mean(1)
+        (slope,) = torch.autograd.grad(
+            gaps.sum(), view.x, retain_graph=True, allow_unused=True, materialize_grads=True
+        )
+        worse = view.x.detach() - self.radius * unit(slope)
+        return row_losses(logits(view.model, worse, view.where), view.target)
+
+
+def row_losses(out: Tensor, y: Tensor) -> Tensor:
+    """Cross-entropy (B,) of logits (B, C); a single logit is the log-odds of class 1."""
+    if out.shape[1] == 1:
+        return binary_cross_entropy_with_logits(out[:, 0], y.to(out.dtype), reduction="none")
+    return cross_entropy(out, y, reduction="none")

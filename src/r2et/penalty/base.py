@@ -1,0 +1,101 @@
+"""What every penalty is: frozen settings that turn a model and a batch into one number per row."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from r2et.checks import check_k, check_model_input
+from r2et.errors import require
+from r2et.explain import Explainer, Gradient
+from r2et.models.output import target_rows, undisturbed
+from r2et.penalty.view import View
+
+
+@dataclass(frozen=True, kw_only=True)
+class Penalty(ABC):
+    """What to add to a loss: model, x (B, ...) -> (B,), differentiable in the model's weights.
+
+    explainer: the explanation that is to hold still. The papers', and the default, is the gradient
+    of the class's probability; its curvature does not vanish on piecewise-linear networks.
+    """
+
+    explainer: Explainer = field(default=Gradient(of="probability"))
+
+    # Whether `target` means the true classes, as in a loss, rather than the explained ones.
+    of_labels: ClassVar[bool] = False
+    # Whether rows need random directions: see `noise`.
+    random: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        where = type(self).__name__
+        good = isinstance(self.explainer, Explainer) and self.explainer.differentiable
+        require(good, where, "explainer", "an Explainer that has a graph", self.explainer)
+
+    def __call__(
+        self,
+        model: nn.Module,
+        x: Tensor,
+        target: Tensor | int | None = None,
+        *,
+        out: Tensor | None = None,
+        order: Tensor | None = None,
+        noise: Tensor | None = None,
+    ) -> Tensor:
+        """Penalty (B,) at x (B, ...), for class `target`, by default the predicted one.
+
+        out: the model's logits at x, computed with x requiring a gradient; they spare a forward
+        pass, and serve only a model that behaves alike in train and eval mode. order: (B, n) the
+        ranking to preserve, by default the model's own at this moment. noise: (B, ...) standard
+        normal numbers where the method is random, by default from torch's generator.
+        """
+        where = type(self).__name__
+        check_model_input(where, model, x)
+        fixed = target_rows(where, target, x)
+        for name, given in (("noise", noise), ("order", order), ("out", out)):
+            good = given is None or (isinstance(given, Tensor) and len(given) == len(x))
+            require(good, where, name, f"a tensor of {len(x)} rows", given)
+        if out is not None:
+            what = "logits computed from x after x.requires_grad_()"
+            require(out.requires_grad and x.requires_grad, where, "out", what, out)
+        with undisturbed(model), torch.enable_grad(), sdpa_kernel(SDPBackend.MATH):
+            view = View(where, self.explainer, model, x, fixed, out, order, noise)
+            return self.rows(view)
+
+    @abstractmethod
+    def rows(self, view: View) -> Tensor:
+        """(B,) from what the view shows of the model at x."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankingPenalty(Penalty):
+    """A penalty on the top k of a ranking."""
+
+    k: int = 8
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        whole = type(self.k) is int and self.k > 0
+        require(whole, type(self).__name__, "k", "a positive whole number", self.k)
+
+    def rows(self, view: View) -> Tensor:
+        check_k(type(self).__name__, self.k, view.scores.shape[1])
+        return self.ranked_rows(view)
+
+    @abstractmethod
+    def ranked_rows(self, view: View) -> Tensor:
+        """(B,), k known to fit."""
+
+
+def check_positive(where: str, *, zero: bool = False, **numbers: float) -> None:
+    """Settings that are finite numbers above 0, or not below it."""
+    for name, value in numbers.items():
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        good = number and math.isfinite(value) and (value > 0 or (zero and value == 0))
+        require(good, where, name, "0 or a positive number" if zero else "positive", value)

@@ -1,0 +1,153 @@
+"""How fast an explanation changes: norms of H(x), the Jacobian of the raw attribution."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, final
+
+import torch
+from torch import Tensor
+
+from r2et.errors import require
+from r2et.penalty.base import Penalty, check_positive
+from r2et.penalty.view import View
+
+By: TypeAlias = Literal["difference", "product"]
+FLAT = 0.9  # share of rows without any curvature from which on a penalty is called idle
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class EstimatedHessian(Penalty):
+    """Est-H: ||H(x) v|| along v = sign(I) / ||sign(I)|| (Sec. 4.2, B.1.1).
+
+    by: "difference", (I(x + step v) - I(x)) / step as in the papers, or "product", an exact
+    Hessian-vector product. Explanations without x's shape (concepts) take a random v.
+    """
+
+    by: By = "difference"
+    step: float = 1e-2
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_curvature("EstimatedHessian", self.by, self.step)
+
+    def rows(self, view: View) -> Tensor:
+        found = along(view, direction(view), self.by, self.step)
+        warn_if_flat(view.where, found)
+        return found
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class ExactHessian(Penalty):
+    """Exact-H: the Frobenius norm of H(x); n backward passes, for tables."""
+
+    def rows(self, view: View) -> Tensor:
+        found = safe_norm(jacobian(view.raw, view.x))
+        warn_if_flat(view.where, found)
+        return found
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class SSR(Penalty):
+    """SSR: the eigenvalue of H(x) that is largest in size, by `steps` power iterations.
+
+    The eigenvector is held constant, which leaves the eigenvalue's derivative exact.
+    """
+
+    steps: int = 20
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        good = type(self.steps) is int and self.steps > 0
+        require(good, "SSR", "steps", "a positive whole number", self.steps)
+
+    def rows(self, view: View) -> Tensor:
+        # One start for all: a row's eigenvalue does not depend on its batch.
+        numbers = torch.Generator().manual_seed(0)
+        start = torch.randn(view.x[0].shape, generator=numbers).to(view.x)
+        v = unit(start.expand_as(view.x))
+        for _ in range(self.steps):
+            v = unit(product(view, v, create_graph=False))
+        found = (product(view, v) * v).flatten(1).sum(1).abs()
+        warn_if_flat(view.where, found)
+        return found
+
+
+def direction(view: View) -> Tensor:
+    """Unit directions (B, ...): along the signs of the attribution, or random ones."""
+    like = view.raw.detach()
+    return unit(like.sign() if like.shape == view.x.shape else view.noise)
+
+
+def along(view: View, v: Tensor, by: By, step: float) -> Tensor:
+    """||H(x) v|| (B,), by a finite difference of length `step` or by a product."""
+    if by == "product":
+        return safe_norm(product(view, v))
+    return safe_norm(view.raw_at(view.x.detach() + step * v) - view.raw) / step
+
+
+def product(view: View, v: Tensor, *, create_graph: bool = True) -> Tensor:
+    """v' H(x), which is H(x) v for a gradient's symmetric H: (B, ...) -> (B, ...)."""
+    same = view.raw.shape == v.shape
+    what = "one with x's shape for an exact product (or take by='difference')"
+    require(same, view.where, "explainer", what, type(view.explainer).__name__)
+    # Without a graph to x there is no curvature: a piecewise-linear network's log-odds.
+    (found,) = torch.autograd.grad(
+        (view.raw * v).sum(),
+        view.x,
+        create_graph=create_graph,
+        retain_graph=True,
+        allow_unused=True,
+        materialize_grads=True,
+    )
+    return found
+
+
+def jacobian(values: Tensor, x: Tensor) -> Tensor:
+    """Derivatives of values (B, ...) by x (B, ...), rows apart: (B, n, n')."""
+    flat = values.flatten(1)
+    one_each = torch.eye(flat.shape[1], dtype=flat.dtype, device=flat.device)
+    (found,) = torch.autograd.grad(
+        flat,
+        x,
+        grad_outputs=one_each[:, None].expand(-1, *flat.shape),
+        is_grads_batched=True,
+        create_graph=True,
+        allow_unused=True,
+        materialize_grads=True,
+    )
+    return found.flatten(2).movedim(0, 1)
+
+
+def unit(v: Tensor) -> Tensor:
+    """Rows (B, ...) scaled to length 1; a row of zeros stays."""
+    norm: Tensor = torch.linalg.vector_norm(v.flatten(1), dim=1)
+    norm = norm.clamp(min=torch.finfo(v.dtype).tiny)
+    return v / norm.view(-1, *[1] * (v.ndim - 1))
+
+
+def safe_norm(rows: Tensor) -> Tensor:
+    """Euclidean norms (B,) of rows (B, ...), with derivative 0 at 0."""
+    norm: Tensor = torch.linalg.vector_norm(rows.flatten(1), dim=1)
+    return norm
+
+
+def check_curvature(where: str, by: str, step: float) -> None:
+    """The settings of a curvature term."""
+    require(by in ("difference", "product"), where, "by", "difference or product", by)
+    check_positive(where, step=step)
+
+
+def warn_if_flat(where: str, found: Tensor) -> None:
+    """Say so when there is nothing to penalise."""
+    if float((found.detach() == 0).sum()) >= FLAT * len(found):
+        warnings.warn(
+            f"{where}: the curvature is exactly 0 in {FLAT:.0%} of the rows or more, so the penalty"
+            " does nothing. A piecewise-linear network's log-odds has none: explain the probability"
+            " (Gradient(of='probability')) or train a smooth network (r2et.models.smooth).",
+            stacklevel=5,
+        )

@@ -1,0 +1,141 @@
+"""R2ET: wide gaps between the top k and the rest, and an explanation that changes slowly."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, Literal, TypeAlias, final
+
+import torch
+from torch import Tensor
+
+from r2et.errors import require
+from r2et.penalty.base import RankingPenalty, check_positive
+from r2et.penalty.curvature import (
+    By,
+    along,
+    check_curvature,
+    direction,
+    safe_norm,
+    unit,
+    warn_if_flat,
+)
+from r2et.penalty.view import View
+from r2et.rank import pairs
+from r2et.rank.pairs import PAIR_SETS, PairSet
+
+Form: TypeAlias = Literal["gap", "exponential"]
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class R2ET(RankingPenalty):
+    """-l1 * mean over pairs of h(x, i, j) + l2 * ||H(x) v||, eq. (6).
+
+    pairs: "all", "closest" (R2ET-mm) or "anchor", the last two with k' = `count` (by default k).
+    The papers sum over pairs; the mean makes a weight mean the same for every n and k. form: the
+    gap h, or "exponential", which puts exp(-h) in place of -h. l1 or l2 = 0 leaves a term out.
+    by, step: the curvature term, as in EstimatedHessian.
+    """
+
+    pairs: PairSet = "all"
+    count: int | None = None
+    form: Form = "gap"
+    l1: float = 1.0
+    l2: float = 1.0
+    by: By = "difference"
+    step: float = 1e-2
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_pairs("R2ET", self.pairs, self.count, self.form)
+        check_positive("R2ET", zero=True, l1=self.l1, l2=self.l2)
+        check_curvature("R2ET", self.by, self.step)
+
+    def ranked_rows(self, view: View) -> Tensor:
+        found = view.scores.new_zeros(len(view.x))
+        if self.l1:
+            found = self.l1 * gap_term(view.scores, view.order, self)
+        if self.l2:
+            bend = along(view, direction(view), self.by, self.step)
+            warn_if_flat(view.where, bend)
+            found = found + self.l2 * bend
+        return found
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class BallR2ET(RankingPenalty):
+    """R2ET for a whole ball: scale-free scores I^ = I / mean |I|, and a difference across it.
+
+    -l1 * mean over pairs of h^ + l2 * ||I^(x + radius v) - I^(x)||, v a random direction, at the
+    ball's border. Neither term changes when a model merely scales its explanation, which is how
+    eq. (6) is satisfied most cheaply; and a boundary of a piecewise-linear network anywhere in the
+    ball is felt, not only one next to x. hinge: gaps wider than this are wide enough.
+    """
+
+    radius: float = 1.0
+    pairs: PairSet = "closest"
+    count: int | None = None
+    form: Form = "gap"
+    l1: float = 1.0
+    l2: float = 1.0
+    hinge: float | None = None
+
+    random: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_pairs("BallR2ET", self.pairs, self.count, self.form)
+        check_positive("BallR2ET", zero=True, l1=self.l1, l2=self.l2)
+        check_positive("BallR2ET", radius=self.radius)
+        if self.hinge is not None:
+            check_positive("BallR2ET", hinge=self.hinge)
+
+    def ranked_rows(self, view: View) -> Tensor:
+        here = relative(view.scores)
+        found = here.new_zeros(len(here))
+        if self.l1:
+            found = self.l1 * gap_term(here, view.order, self, self.hinge)
+        if self.l2:
+            ends = view.x.detach() + self.radius * unit(view.noise)
+            there = relative(view.explainer.reduced(view.raw_at(ends)))
+            found = found + self.l2 * safe_norm(there - here)
+        return found
+
+
+def gap_term(
+    scores: Tensor, order: Tensor, chosen: R2ET | BallR2ET, hinge: float | None = None
+) -> Tensor:
+    """Mean over the chosen pairs of -h, of exp(-h), or of max(hinge - h, 0): (B,), in O(n)."""
+    k, n = chosen.k, scores.shape[1]
+    if chosen.pairs == "all" and hinge is None:
+        ranked = scores.gather(1, order)
+        if chosen.form == "gap":
+            return ranked[:, k:].mean(1) - ranked[:, :k].mean(1)
+        # The mean of exp(I_j - I_i) over all pairs is a product of two means.
+        return (
+            torch.logsumexp(ranked[:, k:], 1)
+            + torch.logsumexp(-ranked[:, :k], 1)
+            - math.log(k * (n - k))
+        ).exp()
+    places = pairs(n, k, chosen.pairs, chosen.count)
+    gaps = scores.gather(1, order[:, places[:, 0]]) - scores.gather(1, order[:, places[:, 1]])
+    if hinge is not None:
+        return (hinge - gaps).clamp(min=0).mean(1)
+    return -gaps.mean(1) if chosen.form == "gap" else (-gaps).exp().mean(1)
+
+
+def relative(scores: Tensor) -> Tensor:
+    """Scores over their row's mean absolute score: (B, n), unchanged by scaling."""
+    mean = scores.abs().mean(1, keepdim=True)
+    return scores / mean.clamp(min=torch.finfo(scores.dtype).tiny ** 0.5)
+
+
+def check_pairs(where: str, kind: str, count: int | None, form: str) -> None:
+    """The settings of a gap term."""
+    names = ", ".join(PAIR_SETS)
+    require(kind in PAIR_SETS, where, "pairs", f"one of {names}", kind)
+    good = count is None or (type(count) is int and count > 0 and kind != "all")
+    require(good, where, "count", "None, or a positive whole number for closest or anchor", count)
+    require(form in ("gap", "exponential"), where, "form", "gap or exponential", form)

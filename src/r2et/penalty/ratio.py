@@ -1,0 +1,72 @@
+"""The radius of Prop. 4.5, estimated, as a penalty."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+import torch
+from torch import Tensor
+
+from r2et.errors import require
+from r2et.penalty.base import RankingPenalty, check_positive
+from r2et.penalty.curvature import jacobian, unit, warn_if_flat
+from r2et.penalty.view import View
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class CertifiedRatio(RankingPenalty):
+    """CL: -min over pairs of h(x, i, j) / max over x' of ||H_i(x') - H_j(x')|| (Prop. 4.5).
+
+    The maximum is taken over x and `samples` random points of the ball of `radius`, so this is an
+    estimate and proves nothing (see r2et.certify for what does). A radius beyond `cap` is large
+    enough. n backward passes for each point: for tables, and for a short retraining.
+    """
+
+    radius: float = 1.0
+    samples: int = 1
+    cap: float = 10.0
+
+    random: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_positive("CertifiedRatio", radius=self.radius, cap=self.cap)
+        good = type(self.samples) is int and self.samples >= 0
+        require(good, "CertifiedRatio", "samples", "a whole number from 0 on", self.samples)
+
+    def ranked_rows(self, view: View) -> Tensor:
+        k, order = self.k, view.order
+        steepest = self._row_distances(view, order)
+        warn_if_flat(view.where, steepest.amax((1, 2)))
+        ranked = view.scores.gather(1, order)
+        gaps = ranked[:, :k, None] - ranked[:, None, k:]
+        floor = torch.finfo(gaps.dtype).tiny ** 0.5
+        ratio = gaps / steepest.clamp(min=floor)
+        return -ratio.amin((1, 2)).clamp(max=self.cap)
+
+    def _row_distances(self, view: View, order: Tensor) -> Tensor:
+        """Largest ||H_i - H_j|| seen, H the scores' Jacobian: (B, k, n - k)."""
+        found = None
+        for index in range(self.samples + 1):
+            there = view if index == 0 else self._elsewhere(view, index)
+            rows = jacobian(there.scores, there.x)
+            rows = rows.gather(1, order[:, :, None].expand_as(rows))
+            salient, other = rows[:, : self.k], rows[:, self.k :]
+            # ||a - b||^2 = ||a||^2 + ||b||^2 - 2 a.b, kept above 0, where the root has no slope.
+            square = (
+                salient.square().sum(2)[:, :, None]
+                + other.square().sum(2)[:, None]
+                - 2 * salient @ other.transpose(1, 2)
+            )
+            norm = square.clamp(min=torch.finfo(square.dtype).eps ** 2).sqrt()
+            found = norm if found is None else torch.maximum(found, norm)
+        assert found is not None
+        return found
+
+    def _elsewhere(self, view: View, index: int) -> View:
+        moves = view.noise.flatten(1)
+        moves = torch.roll(moves, index - 1, dims=1).view_as(view.x)  # other directions, no draws
+        points = view.x.detach() + self.radius * unit(moves)
+        return View(view.where, view.explainer, view.model, points, view.target)

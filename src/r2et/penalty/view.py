@@ -1,0 +1,100 @@
+"""A model at a batch, as penalties see it: every quantity with its graph, computed once."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import torch
+from torch import Tensor, nn
+
+from r2et.checks import check_same_shape
+from r2et.errors import require
+from r2et.explain import Explainer
+from r2et.explain.base import predicted
+from r2et.explain.gradient import LocalExplainer
+from r2et.explain.path import PathExplainer
+from r2et.models.output import classes, logits, target_classes
+from r2et.rank import ranking
+
+
+class View:
+    """Attribution, scores and ranking of a model at x (B, ...), and its attribution elsewhere."""
+
+    def __init__(
+        self,
+        where: str,
+        explainer: Explainer,
+        model: nn.Module,
+        x: Tensor,
+        target: Tensor | None = None,
+        out: Tensor | None = None,
+        order: Tensor | None = None,
+        noise: Tensor | None = None,
+    ) -> None:
+        self.where, self.explainer, self.model = where, explainer, model
+        # What is differentiated by x must be a leaf of its own, or the very x that gave `out`.
+        self.x = x if out is not None else x.detach().requires_grad_()
+        self._target, self._out, self._order, self._noise = target, out, order, noise
+
+    @cached_property
+    def out(self) -> Tensor:
+        """(B, C) logits at x."""
+        if self._out is None:
+            return logits(self.model, self.x, self.where)
+        return self._out[:, None] if self._out.ndim == 1 else self._out
+
+    @cached_property
+    def target(self) -> Tensor:
+        """(B,) explained classes."""
+        if self._target is not None:
+            return target_classes(self.where, self._target, self.out)
+        if isinstance(self.explainer, LocalExplainer) or self._out is not None:
+            return classes(self.out.detach())
+        return predicted(self.where, self.model, self.x)
+
+    @cached_property
+    def _explained(self) -> Tensor | None:
+        """The target, for explanations of a class."""
+        return self.target if isinstance(self.explainer, PathExplainer) else self._target
+
+    @cached_property
+    def raw(self) -> Tensor:
+        """The attribution at x before its reduction to scores: x's shape, or (B, concepts)."""
+        if isinstance(self.explainer, LocalExplainer):
+            return self._local(self.x, self.out, self.target)
+        return self.explainer.attribute(self.model, self.x, self._explained, create_graph=True)
+
+    def raw_at(self, points: Tensor) -> Tensor:
+        """The attribution at points (B, ...), with a graph in the model's weights."""
+        points = points.detach().requires_grad_()
+        if isinstance(self.explainer, LocalExplainer):
+            out = logits(self.model, points, self.where)
+            return self._local(points, out, self.target)
+        return self.explainer.attribute(self.model, points, self._explained, create_graph=True)
+
+    @cached_property
+    def scores(self) -> Tensor:
+        """(B, n) scores at x."""
+        return self.explainer.reduced(self.raw)
+
+    @cached_property
+    def order(self) -> Tensor:
+        """(B, n) the ranking to preserve, best first."""
+        if self._order is None:
+            return ranking(self.scores.detach())
+        check_same_shape(self.where, self._order, self.scores, "order", "the scores")
+        return self._order
+
+    @cached_property
+    def noise(self) -> Tensor:
+        """(B, ...) standard normal numbers."""
+        if self._noise is None:
+            return torch.randn_like(self.x.detach())
+        check_same_shape(self.where, self._noise, self.x, "noise", "x")
+        return self._noise.to(self.x.dtype)
+
+    def _local(self, x: Tensor, out: Tensor, target: Tensor) -> Tensor:
+        assert isinstance(self.explainer, LocalExplainer)
+        what = "differentiable in x (no detach, argmax, numpy or no_grad inside)"
+        require(out.requires_grad, self.where, "model", what, "an output without a gradient")
+        return self.explainer.from_logits(x, out, target)

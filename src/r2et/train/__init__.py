@@ -1,0 +1,6 @@
+"""Training: data, model, recipe -> a trained model."""
+
+from r2et.train.fit import Fit, fit
+from r2et.train.recipe import RECIPES, Recipe, recipe
+
+__all__ = ["RECIPES", "Fit", "Recipe", "fit", "recipe"]

@@ -1,0 +1,109 @@
+"""A training that can be killed: its whole state in one file, replaced whole or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import pickle
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from r2et.data import Data
+from r2et.errors import InputError, describe, first_line, require
+from r2et.models.files import contents, folder_path, make_folder, write
+
+NAME = "checkpoint.pt"
+RECORD = "fit.json"
+
+
+class Folder:
+    """Where a training keeps its checkpoint and its record."""
+
+    def __init__(self, path: str | os.PathLike[str], identity: dict[str, Any]) -> None:
+        self.path = folder_path("fit", path)
+        self.identity = identity
+        make_folder("fit", self.path)
+
+    def load(self, resume: bool) -> dict[str, Any] | None:
+        """The state of an earlier run of the same training, if there is one."""
+        path = self.path / NAME
+        if not path.exists():
+            return None
+        fresh = f"another out, or resume=False to start anew and replace {path}"
+        if not resume:
+            path.unlink()
+            return None
+        try:
+            blob = io.BytesIO(contents("fit", path))
+            state: dict[str, Any] = torch.load(blob, map_location="cpu", weights_only=True)
+            identity: dict[str, Any] = json.loads(state["identity"])
+        except (RuntimeError, pickle.UnpicklingError, EOFError, KeyError, ValueError) as error:
+            if isinstance(error, InputError):
+                raise
+            found = f"a file that cannot be read ({describe(first_line(error))})"
+            raise InputError(f"fit: out must be {fresh}, got {found}.") from error
+        wanted = json.loads(json.dumps(self.identity))
+        for name, value in wanted.items():
+            if identity.get(name) != value:
+                short = [describe(v) for v in (identity.get(name), value)]
+                found = f"the checkpoint of another training ({name} was {short[0]}, is {short[1]})"
+                require(False, "fit", "out", fresh, found)
+        return state
+
+    def save(self, state: dict[str, Any]) -> None:
+        """Replace the checkpoint; one with NaN in it is not worth keeping."""
+        if not all(_finite(value) for value in state["model"].values()):
+            return
+        blob = io.BytesIO()
+        torch.save({**state, "identity": json.dumps(self.identity)}, blob)
+        self._write(NAME, blob.getvalue())
+
+    def record(self, record: dict[str, Any]) -> None:
+        """Write what was done, as JSON."""
+        self._write(RECORD, (json.dumps(record, indent=1, allow_nan=False) + "\n").encode())
+
+    def _write(self, name: str, content: bytes) -> None:
+        try:
+            write(self.path / name, content)
+        except OSError as error:
+            found = f"{self.path} ({error.strerror or error}); what was there before is unchanged"
+            raise InputError(f"fit: out must be writable, got {found}.") from error
+
+
+def _finite(value: Tensor) -> bool:
+    return not value.is_floating_point() or bool(torch.isfinite(value).all())
+
+
+def identity(model: nn.Module, data: Data, settings: dict[str, Any]) -> dict[str, Any]:
+    """What makes two trainings the same: network, first weights, data and settings."""
+    return {
+        "model": repr(model),
+        "weights": digest(model.state_dict()),
+        "data": digest({"x": data.train.x, "y": data.train.y}),
+        "validation": digest({"x": data.val.x, "y": data.val.y}),
+        **settings,
+    }
+
+
+def digest(tensors: dict[str, Tensor]) -> str:
+    """SHA-256 of tensors and their names."""
+    found = hashlib.sha256()
+    for name, value in tensors.items():
+        value = value.detach().cpu().contiguous()
+        found.update(f"{name} {value.dtype} {tuple(value.shape)}".encode())
+        found.update(value.flatten().view(torch.uint8).numpy().tobytes())
+    return found.hexdigest()
+
+
+def copied(weights: dict[str, Tensor]) -> dict[str, Tensor]:
+    """A state_dict that later steps do not change."""
+    return {name: value.detach().cpu().clone() for name, value in weights.items()}
+
+
+def folder(out: str | os.PathLike[str] | None, identity: dict[str, Any]) -> Folder | None:
+    """The folder `out`, if the training is to be kept."""
+    return None if out is None else Folder(out, identity)

@@ -1,0 +1,311 @@
+"""The training loop: batches, steps, validation, and state that survives anything."""
+
+from __future__ import annotations
+
+import math
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+import torch
+from torch import Tensor, nn
+
+from r2et.data import Data
+from r2et.errors import R2ETError
+from r2et.explain import Explainer, Gradient
+from r2et.models.output import undisturbed
+from r2et.progress import Advance, bar
+from r2et.train.checkpoint import Folder, copied
+from r2et.train.processes import Processes
+from r2et.train.recipe import Recipe
+from r2et.train.step import Step, Terms, alike_in_both_modes
+from r2et.train.validation import agreement, auc, watched_thickness
+
+Keep: TypeAlias = Literal["last", "best", "above"]
+SMALLEST = 8  # a rest of fewer rows joins the batch before it
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a training is told, beside its recipe. See `fit`."""
+
+    k: int
+    radius: float
+    epochs: int
+    seed: int
+    keep: Keep
+    threshold: float | None
+    retrain: bool
+    agree: float
+    save_every: float
+    progress: bool
+
+
+@dataclass
+class State:
+    """Where a training stands. Everything else follows from the settings."""
+
+    step: int = 0
+    epoch: int = 0
+    sums: list[float] = field(default_factory=lambda: [0.0, 0.0, 0.0])  # loss, penalty, its count
+    history: list[dict[str, Any]] = field(default_factory=list)
+    best: float = -math.inf
+    kept_epoch: int = -1
+    seconds: float = 0.0
+    stopped: str = ""
+
+
+class Loop:
+    """One training of one model."""
+
+    def __init__(
+        self,
+        model: nn.Module,
+        data: Data,
+        recipe: Recipe,
+        settings: Settings,
+        together: Processes,
+        folder: Folder | None,
+    ) -> None:
+        self.model, self.data, self.recipe, self.settings = model, data, recipe, settings
+        self.together, self.folder = together, folder
+        self.state = State()
+        self.kept = copied(model.state_dict())
+        self.explainer: Explainer = (
+            Gradient() if recipe.penalty is None else recipe.penalty.explainer
+        )
+        self.order: Tensor | None = None
+        self.start_scores: Tensor | None = None
+        self.start_auc: float | None = None
+        if settings.retrain:
+            self._remember_start()
+        shared = recipe.active and alike_in_both_modes(
+            model.to(together.device), data.train.x[:8].to(together.device)
+        )
+        step = Step(model, recipe, together, shared)
+        self.optimizer = torch.optim.Adam(
+            model.parameters(), lr=recipe.lr, weight_decay=recipe.weight_decay
+        )
+        self.call, self.optimizer = together.setup(step, self.optimizer)  # type: ignore[assignment]
+        self.saved_at = time.monotonic()
+
+    def run(self) -> None:
+        """From wherever the state is to the end."""
+        settings, state = self.settings, self.state
+        steps = self._batches(0)
+        total = settings.epochs * len(steps)
+        began = time.perf_counter() - state.seconds
+        show = settings.progress and self.together.rank == 0
+        devices = [self.together.device] if self.together.device.type == "cuda" else []
+        with (
+            torch.random.fork_rng(devices=devices),
+            bar(self.recipe.name, state.step, total, show=show) as advance,
+            _patient_interrupt() as interrupted,
+        ):
+            while state.epoch < settings.epochs and not state.stopped:
+                batches = self._batches(state.epoch)
+                first = state.step - state.epoch * len(batches)
+                for batch in batches[first:]:
+                    self._step(batch, total)
+                    state.step += 1
+                    state.seconds = time.perf_counter() - began
+                    advance(1)
+                    if interrupted():
+                        self.save()
+                        raise KeyboardInterrupt
+                    if time.monotonic() - self.saved_at >= settings.save_every:
+                        self.save()
+                self._end_epoch(advance)
+                state.seconds = time.perf_counter() - began
+        self.save()
+
+    def _step(self, batch: Tensor, total: int) -> None:
+        state, recipe, data = self.state, self.recipe, self.data
+        rank, size, device = self.together.rank, self.together.size, self.together.device
+        penalised = recipe.active and state.step % recipe.every == 0
+        noise = (
+            self._noise(batch) if penalised and recipe.penalty and recipe.penalty.random else None
+        )
+        mine = batch[rank::size]
+        share = len(mine) * size / len(batch)
+        torch.manual_seed(_mixed(self.settings.seed, state.step, 1 + rank))
+        self.model.train()
+        self.optimizer.zero_grad()
+        terms: Terms = self.call(
+            data.train.x[mine].to(device),
+            data.train.y[mine].to(device),
+            share,
+            penalised,
+            self._radius(total),
+            None if self.order is None else self.order[mine].to(device),
+            None if noise is None else noise[rank::size].to(device),
+        )
+        self._check(terms)
+        self.together.backward(terms.total)
+        self.optimizer.step()
+        state.sums[0] += float(terms.loss)
+        if terms.penalty is not None:
+            state.sums[1] += float(terms.penalty)
+            state.sums[2] += 1
+
+    def _check(self, terms: Terms) -> None:
+        """Stop before a loss that is no number reaches the weights."""
+        parts = {"loss": terms.loss, "penalty": terms.penalty, "total": terms.total}
+        for name, value in parts.items():
+            number = 0.0 if value is None else float(value.detach())
+            if not math.isfinite(number):
+                state, kept = self.state, ""
+                if self.folder is not None:
+                    kept = f" (the last checkpoint in {self.folder.path} is good)"
+                at = f"the {name} at step {state.step + 1}, epoch {state.epoch + 1}"
+                raise R2ETError(
+                    f"fit: training must stay finite, got {number} in {at}{kept}; lower lr"
+                    f"{' or weight' if name != 'loss' else ', and look at the size of x'}."
+                )
+
+    def _radius(self, total: int) -> float | None:
+        """The penalty's radius while it warms up, None where it is what it is."""
+        recipe = self.recipe
+        radius: float | None = getattr(recipe.penalty, "radius", None)
+        if not recipe.warm_up or radius is None:
+            return None
+        share = (self.state.step + 1) / (recipe.warm_up * total)
+        return radius * share if share < 1 else None
+
+    def _noise(self, batch: Tensor) -> Tensor:
+        """Standard normal numbers for a whole batch: the same for any number of processes."""
+        numbers = torch.Generator().manual_seed(_mixed(self.settings.seed, self.state.step, 0))
+        x = self.data.train.x
+        return torch.randn((len(batch), *x.shape[1:]), generator=numbers, dtype=x.dtype)
+
+    def _batches(self, epoch: int) -> list[Tensor]:
+        rows = len(self.data.train.y)
+        numbers = torch.Generator().manual_seed(_mixed(self.settings.seed, epoch, -1))
+        order = torch.randperm(rows, generator=numbers)
+        found = list(torch.split(order, self.recipe.batch))
+        if len(found) > 1 and len(found[-1]) < SMALLEST:
+            found[-2:] = [torch.cat(found[-2:])]
+        return found
+
+    def _end_epoch(self, advance: Advance) -> None:
+        state, settings = self.state, self.settings
+        val, steps = self.data.val, len(self._batches(state.epoch))
+        device = self.together.device
+        found = auc(self.model, val)
+        thick = watched_thickness(
+            self.model, self.explainer, val.x.to(device), settings.k, settings.radius
+        )
+        loss, penalty, count = state.sums
+        entry = {
+            "epoch": state.epoch + 1,
+            "loss": loss / steps,
+            "penalty": penalty / count if count else None,
+            "auc": found,
+            "thickness_probability": thick,
+        }
+        state.history.append(entry)
+        state.sums = [0.0, 0.0, 0.0]
+        shown = "-" if found is None else f"{found:.3f}"
+        advance(0, f"loss {loss / steps:.3f}  AUC {shown}  thickness {thick:.3f}")
+        self._decide(found)
+        state.epoch += 1
+
+    def _decide(self, found: float | None) -> None:
+        """Keep this epoch's weights, or stop, as the settings say."""
+        state, settings = self.state, self.settings
+        if settings.retrain:
+            reason = self._left_start(found)
+            if reason:
+                state.stopped = reason
+                return
+        better = found is not None and found > state.best
+        if better:
+            state.best = float(found or 0.0)
+        above = found is None or settings.threshold is None or found >= settings.threshold
+        if (
+            settings.keep == "last"
+            or (settings.keep == "best" and better)
+            or (settings.keep == "above" and above)
+        ):
+            self.kept, state.kept_epoch = copied(self.model.state_dict()), state.epoch + 1
+        patience = self.recipe.patience
+        if patience is not None and found is not None:
+            aucs = [-math.inf if e["auc"] is None else float(e["auc"]) for e in state.history]
+            if len(aucs) - 1 - aucs.index(max(aucs)) >= patience:
+                state.stopped = f"no better validation AUC in {patience} epochs"
+
+    def _remember_start(self) -> None:
+        """The rankings that a retraining is to preserve, and what it must not fall below."""
+        x, device = self.data.train.x, self.together.device
+        self.model.to(device)
+        with undisturbed(self.model):
+            scores = self.explainer(self.model, x.to(device))
+            self.order = scores.sort(dim=1, descending=True, stable=True).indices.cpu()
+            self.start_scores = self.explainer(self.model, self.data.val.x.to(device))
+        self.start_auc = auc(self.model, self.data.val)
+
+    def _left_start(self, found: float | None) -> str:
+        """Why a retrained model is no longer the one it started from; empty if it is."""
+        settings = self.settings
+        assert self.start_scores is not None
+        now = self.explainer(self.model, self.data.val.x.to(self.together.device))
+        alike = agreement(self.start_scores, now, settings.k)
+        self.state.history[-1]["agreement"] = alike
+        if alike < settings.agree:
+            return f"P@{settings.k} with the first ranking fell to {alike:.3f}"
+        if found is not None and self.start_auc is not None and found < self.start_auc - 0.01:
+            return f"the validation AUC fell from {self.start_auc:.4f} to {found:.4f}"
+        return ""
+
+    def save(self) -> None:
+        """Write the checkpoint, from the first process."""
+        self.saved_at = time.monotonic()
+        if self.folder is None or self.together.rank:
+            return
+        self.folder.save(
+            {
+                "model": copied(self.model.state_dict()),
+                "kept": self.kept,
+                "optimizer": self.optimizer.state_dict(),
+                "state": vars(self.state),
+            }
+        )
+
+    def restore(self, saved: dict[str, Any]) -> None:
+        """Continue where a checkpoint was written."""
+        self.model.load_state_dict(saved["model"])
+        self.optimizer.load_state_dict(saved["optimizer"])
+        self.kept, self.state = saved["kept"], State(**saved["state"])
+
+
+def _mixed(seed: int, count: int, stream: int) -> int:
+    """One seed from three numbers, far apart for near ones."""
+    found = (
+        (seed + 1) * 0x9E3779B97F4A7C15 + count * 0xBF58476D1CE4E5B9 + stream * 0x94D049BB133111EB
+    )
+    found ^= found >> 31
+    return found * 0xD6E8FEB86659FD93 % (2**63)
+
+
+@contextmanager
+def _patient_interrupt() -> Iterator[Any]:
+    """Ctrl-C is heard after the step it falls into, when the state is whole; twice, at once."""
+    heard: list[int] = []
+
+    def note(number: int, frame: Any) -> None:
+        if heard:
+            signal.default_int_handler(number, frame)
+        heard.append(number)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda: False
+        return
+    before = signal.signal(signal.SIGINT, note)
+    try:
+        yield lambda: bool(heard)
+    finally:
+        signal.signal(signal.SIGINT, before)

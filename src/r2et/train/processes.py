@@ -1,0 +1,115 @@
+"""One process or several: the same loop, through the few verbs that differ."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from typing import Any, final
+
+import torch
+from torch import Tensor, nn
+from torch.optim import Optimizer
+
+from r2et.errors import InputError, UnavailableError, require
+
+
+class Processes(ABC):
+    """Who trains together: `size` processes, of which this is number `rank`."""
+
+    rank: int
+    size: int
+    device: torch.device
+
+    @abstractmethod
+    def setup(self, module: nn.Module, optimizer: Optimizer) -> tuple[nn.Module, Optimizer]:
+        """The module as it is to be called, and its optimiser."""
+
+    @abstractmethod
+    def backward(self, loss: Tensor) -> None:
+        """Gradients of all processes' losses, averaged."""
+
+    @abstractmethod
+    def mean(self, value: Tensor) -> Tensor:
+        """The mean of a number over the processes, without a graph."""
+
+    @abstractmethod
+    def wait(self) -> None:
+        """Until all are here."""
+
+
+@final
+class Alone(Processes):
+    """One process, on the device where the model is."""
+
+    def __init__(self, device: torch.device) -> None:
+        self.rank, self.size, self.device = 0, 1, device
+
+    def setup(self, module: nn.Module, optimizer: Optimizer) -> tuple[nn.Module, Optimizer]:
+        return module, optimizer
+
+    def backward(self, loss: Tensor) -> None:
+        loss.backward()  # type: ignore[no-untyped-call]
+
+    def mean(self, value: Tensor) -> Tensor:
+        return value.detach()
+
+    def wait(self) -> None:
+        return None
+
+
+@final
+class Several(Processes):
+    """The processes of a lightning_fabric.Fabric: one device, or data-parallel over many."""
+
+    def __init__(self, fabric: Any) -> None:
+        strategy = type(fabric.strategy).__name__
+        good = strategy in ("SingleDeviceStrategy", "DDPStrategy")
+        require(good, "fit", "fabric", "one with a single device or strategy='ddp'", strategy)
+        fabric.launch()
+        self.fabric, self.device = fabric, fabric.device
+        self.rank, self.size = fabric.global_rank, fabric.world_size
+
+    def setup(self, module: nn.Module, optimizer: Optimizer) -> tuple[nn.Module, Optimizer]:
+        wrapped, optimizer = self.fabric.setup(module, optimizer)
+        return wrapped, optimizer
+
+    def backward(self, loss: Tensor) -> None:
+        self.fabric.backward(loss)
+
+    def mean(self, value: Tensor) -> Tensor:
+        found: Tensor = self.fabric.all_reduce(value.detach().clone(), reduce_op="mean")
+        return found
+
+    def wait(self) -> None:
+        self.fabric.barrier()
+
+
+def processes(fabric: Any, device: torch.device) -> Processes:
+    """Those of a given Fabric, those that torchrun has started, or this one alone."""
+    if fabric is not None:
+        good = all(hasattr(fabric, name) for name in ("setup", "launch", "all_reduce", "strategy"))
+        require(good, "fit", "fabric", "a lightning_fabric.Fabric", type(fabric).__name__)
+        return Several(fabric)
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1 and "LOCAL_RANK" in os.environ:
+        return Several(_torchrun_fabric(device))
+    return Alone(device)
+
+
+def _torchrun_fabric(device: torch.device) -> Any:
+    try:
+        from lightning_fabric import Fabric
+        from lightning_fabric.strategies.ddp import DDPStrategy
+    except ImportError as error:
+        what = "installed to train with torchrun (pip install 'r2et[cluster]')"
+        raise UnavailableError(f"fit: lightning_fabric must be {what}, got {error}.") from error
+    world = int(os.environ["WORLD_SIZE"])
+    here = int(os.environ.get("LOCAL_WORLD_SIZE", world))
+    if world % here:
+        raise InputError(f"fit: every node must run {here} processes, got {world} in all.")
+    # Parts of a network may stay out of the loss: a Siamese network's single-input classifier.
+    return Fabric(
+        accelerator="cuda" if device.type == "cuda" else "cpu",
+        devices=here,
+        num_nodes=world // here,
+        strategy=DDPStrategy(find_unused_parameters=True),
+    )

@@ -1,0 +1,137 @@
+"""Recipes: the papers' methods and ours, each as settings of one training loop."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+from r2et.errors import InputError, require
+from r2et.explain import Explainer
+from r2et.penalty import (
+    R2ET,
+    SSR,
+    AdversarialTraining,
+    BallR2ET,
+    CertifiedRatio,
+    EstimatedHessian,
+    ExactHessian,
+    Penalty,
+)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a network is trained: loss + weight * penalty, by Adam.
+
+    penalty: k, and radius where it has one, are filled in by `fit`. weight: its factor l. adaptive:
+    scale the penalty to the loss first, weight * |(loss + 1) / penalty|, the papers' way. every:
+    evaluate the penalty on every n-th batch only, n times as heavy. warm_up: share of the training
+    in which the penalty's radius grows from 0. loss_weight: 0 where the penalty replaces the loss.
+    rho: train a softplus_rho copy of the network. linear: train a linear model instead.
+    epochs: by default as many as make 3000 batches, within 10..200. patience: stop after so many
+    epochs without a better validation AUC.
+    """
+
+    name: str
+    penalty: Penalty | None = None
+    weight: float = 1.0
+    adaptive: bool = False
+    every: int = 1
+    warm_up: float = 0.0
+    loss_weight: float = 1.0
+    rho: float | None = None
+    linear: bool = False
+    epochs: int | None = None
+    batch: int = 256
+    lr: float = 0.01
+    weight_decay: float = 0.0
+    patience: int | None = None
+    about: str = field(default="", compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        where = "recipe"
+        good = self.penalty is None or isinstance(self.penalty, Penalty)
+        require(good, where, "penalty", "None or a Penalty", self.penalty)
+        for name in ("every", "batch"):
+            value = getattr(self, name)
+            require(type(value) is int and value > 0, where, name, "a positive whole number", value)
+        for name in ("epochs", "patience"):
+            value = getattr(self, name)
+            good = value is None or (type(value) is int and value > 0)
+            require(good, where, name, "None or a positive whole number", value)
+        for name in ("weight", "loss_weight", "weight_decay"):
+            require(_number(getattr(self, name), 0), where, name, "0 or more", getattr(self, name))
+        require(_number(self.lr, 0) and self.lr > 0, where, "lr", "positive", self.lr)
+        good = _number(self.warm_up, 0) and self.warm_up <= 1
+        require(good, where, "warm_up", "in 0..1", self.warm_up)
+        good = self.rho is None or (_number(self.rho, 0) and self.rho > 0)
+        require(good, where, "rho", "None or positive", self.rho)
+        for name in ("adaptive", "linear"):
+            value = getattr(self, name)
+            require(isinstance(value, bool), where, name, "True or False", value)
+
+    def prepared(self, k: int, radius: float, explainer: Explainer | None = None) -> Recipe:
+        """This recipe with its penalty set for k, a radius, and an explanation."""
+        if self.penalty is None:
+            return self
+        own = {f.name for f in fields(self.penalty)}
+        wanted = {"k": k, "radius": radius, "explainer": explainer}
+        changes: dict[str, Any] = {n: v for n, v in wanted.items() if n in own and v is not None}
+        return replace(self, penalty=replace(self.penalty, **changes))
+
+    @property
+    def active(self) -> bool:
+        """Whether there is a penalty that weighs anything."""
+        return self.penalty is not None and self.weight > 0
+
+
+def _number(value: object, low: float) -> bool:
+    good = isinstance(value, int | float) and not isinstance(value, bool)
+    return good and math.isfinite(float(value)) and float(value) >= low  # type: ignore[arg-type]
+
+
+_ALL = (
+    Recipe("vanilla", about="the loss alone"),
+    Recipe("wd", weight_decay=1e-3, about="weight decay"),
+    Recipe("sp", rho=1.0, about="softplus in place of ReLU"),
+    Recipe("est-h", EstimatedHessian(), 0.01, about="curvature along the gradient's signs"),
+    Recipe("exact-h", ExactHessian(), 0.01, about="norm of the whole Hessian; tables"),
+    Recipe("ssr", SSR(), 0.01, about="largest eigenvalue of the Hessian; tables"),
+    Recipe("at", AdversarialTraining(), loss_weight=0.0, about="the loss at an attacked input"),
+    Recipe("cl", CertifiedRatio(), 0.01, about="the radius of Prop. 4.5, estimated; retraining"),
+    Recipe("r2et", R2ET(), 0.01, every=4, about="eq. (6): gaps and curvature"),
+    Recipe("r2et-mm", R2ET(pairs="closest"), 0.01, about="the k closest pairs, and curvature"),
+    Recipe("r2et-nh", R2ET(l2=0.0), 0.01, about="gaps alone"),
+    Recipe("r2et-mm-nh", R2ET(pairs="closest", l2=0.0), 0.01, about="the k closest pairs alone"),
+    Recipe("r2et-ball", BallR2ET(), 0.03, about="scale-free, across the whole ball"),
+    Recipe("linear", linear=True, about="logistic regression, the honest baseline"),
+)
+RECIPES: dict[str, Recipe] = {recipe.name: recipe for recipe in _ALL}
+
+
+def recipe(name: str | Recipe, **changes: Any) -> Recipe:
+    """A recipe by its name, changed: recipe("r2et", weight=0.1, l2=0.0).
+
+    A change may name a field of the recipe or one of its penalty.
+    """
+    found = name if isinstance(name, Recipe) else RECIPES.get(str(name))
+    if found is None:
+        near = difflib.get_close_matches(str(name), RECIPES, 1)
+        hint = f" (did you mean {near[0]}?)" if near else ""
+        require(False, "recipe", "name", f"one of {', '.join(RECIPES)}{hint}", name)
+    assert found is not None
+    own = {f.name for f in fields(found)} - {"name", "about"}
+    inner = set() if found.penalty is None else {f.name for f in fields(found.penalty)}
+    for change in changes:
+        known = ", ".join(sorted(own | inner))
+        require(change in own | inner, "recipe", "a change", f"one of {known}", change)
+    deep = {n: v for n, v in changes.items() if n in inner and n not in own}
+    flat = {n: v for n, v in changes.items() if n in own}
+    try:
+        if deep and found.penalty is not None:
+            flat = {"penalty": replace(found.penalty, **deep), **flat}
+        return replace(found, **flat)
+    except TypeError as error:
+        raise InputError(f"recipe: {error}.") from error

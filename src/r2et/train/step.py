@@ -1,0 +1,99 @@
+"""Loss and penalty of one batch, in one forward pass where that is right."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
+
+from r2et.penalty import Penalty
+from r2et.train.processes import Processes
+from r2et.train.recipe import Recipe
+
+
+class Terms(NamedTuple):
+    """What one batch adds up to: the total to go down, and its parts, as numbers."""
+
+    total: Tensor
+    loss: Tensor
+    penalty: Tensor | None
+
+
+class Step(nn.Module):
+    """A model together with its recipe: (batch) -> Terms.
+
+    A module, since data-parallel training sees only what happens inside a module's forward.
+    """
+
+    def __init__(self, model: nn.Module, recipe: Recipe, together: Processes, shared: bool) -> None:
+        super().__init__()
+        self.model, self.recipe, self.together, self.shared = model, recipe, together, shared
+
+    def forward(
+        self,
+        x: Tensor,
+        y: Tensor,
+        share: float,
+        penalised: bool,
+        radius: float | None,
+        order: Tensor | None,
+        noise: Tensor | None,
+    ) -> Terms:
+        """share: this process's part of the batch, times the number of processes."""
+        recipe = self.recipe
+        penalty = self._penalty(radius) if penalised else None
+        shared = penalty is not None and self.shared
+        x = x.requires_grad_() if shared else x
+        out = self.model(x)
+        loss = share * classification_loss(out, y) if share != 1 else classification_loss(out, y)
+        if penalty is None:
+            return Terms(loss, loss.detach(), None)
+        target = y if penalty.of_labels else None
+        rows = penalty(self.model, x, target, out=out if shared else None, order=order, noise=noise)
+        value = share * rows.mean() if share != 1 else rows.mean()
+        weight = recipe.weight * recipe.every
+        if recipe.adaptive:
+            weight = weight * self._balance(loss, value)
+        kept = loss if recipe.loss_weight == 1 else recipe.loss_weight * loss
+        return Terms(kept + weight * value, loss.detach(), value.detach())
+
+    def _penalty(self, radius: float | None) -> Penalty:
+        penalty = self.recipe.penalty
+        assert penalty is not None
+        return penalty if radius is None else replace(penalty, radius=radius)  # type: ignore[call-arg]
+
+    def _balance(self, loss: Tensor, penalty: Tensor) -> float:
+        """|(loss + 1) / penalty| of the whole batch, a constant (the authors' adaptive weight)."""
+        both = self.together.mean(torch.stack([loss.detach(), penalty.detach()]))
+        loss_now, penalty_now = (float(v) for v in both)
+        return abs((loss_now + 1) / penalty_now) if penalty_now else 0.0
+
+
+def classification_loss(out: Tensor, y: Tensor) -> Tensor:
+    """Mean cross-entropy of logits (B, C); a single logit is the log-odds of class 1."""
+    out = out[:, 0] if out.ndim == 2 and out.shape[1] == 1 else out
+    if out.ndim == 1:
+        return binary_cross_entropy_with_logits(out, y.to(out.dtype))
+    return cross_entropy(out, y)
+
+
+def alike_in_both_modes(model: nn.Module, x: Tensor) -> bool:
+    """Whether train and eval mode give the same output at x, so that one pass can serve both.
+
+    Dropout and batch normalisation do not. Leaves neither buffers nor random numbers changed.
+    """
+    buffers = {name: value.clone() for name, value in model.named_buffers()}
+    modes = [(module, module.training) for module in model.modules()]
+    devices = [x.device] if x.device.type == "cuda" else []
+    with torch.random.fork_rng(devices=devices), torch.no_grad():
+        try:
+            once, twice, deployed = model.train()(x), model(x), model.eval()(x)
+        finally:
+            for module, mode in modes:
+                module.training = mode
+            for name, value in model.named_buffers():
+                value.copy_(buffers[name])
+    return bool(torch.equal(once, deployed) and torch.equal(once, twice))
