@@ -8,7 +8,7 @@ from typing import ClassVar, final
 import torch
 from torch import Tensor
 
-from r2et.explain.path import Mean, PathExplainer
+from r2et.explain.path import PathExplainer, over_rows
 from r2et.models.output import class_logit, log_odds
 
 
@@ -31,11 +31,11 @@ class LocalExplainer(PathExplainer):
         """
         value = class_logit(out, target) if self.of == "logit" else log_odds(out, target)
         (gradient,) = torch.autograd.grad(value.sum(), x, create_graph=True)
-        if self.of in ("log_odds", "logit"):
-            return self._finished(gradient, x)
-        mean = Mean(self.of)
-        mean.add(value.new_ones(1), value[None], gradient[None])
-        return self._finished(mean.total(), x)
+        if self.of == "probability":
+            gradient = over_rows(value.sigmoid() * (-value).sigmoid(), gradient) * gradient
+        elif self.of == "loss":
+            gradient = -over_rows((-value).sigmoid(), gradient) * gradient
+        return self._finished(gradient, x)
 
 
 @final

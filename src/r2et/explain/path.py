@@ -60,7 +60,7 @@ class PathExplainer(Explainer):
         if target is None and not self.local:
             target = predicted(where, model, x)
         weights = self.weights().to(x.device)
-        mean = Mean(self.of)
+        mean = _Mean(self.of)
         step = max(1, self._chunk_rows(x) // len(x))
         for start in range(0, len(weights), step):
             stop = min(start + step, len(weights))
@@ -119,7 +119,7 @@ def _gradients(
     )
 
 
-class Mean:
+class _Mean:
     """A weighted mean of gradients, each times the derivative of `of` by the log-odds.
 
     That derivative, p (1 - p) for the probability and -(1 - p) for the loss, underflows on
@@ -141,10 +141,10 @@ class Mean:
             largest = log.detach().amax(0)
             peak = largest if self.peak is None else torch.maximum(self.peak, largest)
             if self.sum is not None and self.peak is not None:
-                self.sum = self.sum * _over_rows((self.peak - peak).exp(), self.sum)
+                self.sum = self.sum * over_rows((self.peak - peak).exp(), self.sum)
             self.peak = peak
             share = share * (log - peak).exp()
-        new = (_over_rows(share, gradient) * gradient).sum(0)
+        new = (over_rows(share, gradient) * gradient).sum(0)
         self.sum = new if self.sum is None else self.sum + new
 
     def total(self) -> Tensor:
@@ -154,7 +154,7 @@ class Mean:
             return self.sum
         floor = math.sqrt(torch.finfo(self.peak.dtype).tiny)
         scale = self.peak.exp().clamp(min=floor) * (-1.0 if self.of == "loss" else 1.0)
-        return self.sum * _over_rows(scale, self.sum)
+        return self.sum * over_rows(scale, self.sum)
 
 
 def _log_derivative(of: Of, value: Tensor) -> Tensor | None:
@@ -166,6 +166,6 @@ def _log_derivative(of: Of, value: Tensor) -> Tensor | None:
     return None
 
 
-def _over_rows(rows: Tensor, like: Tensor) -> Tensor:
+def over_rows(rows: Tensor, like: Tensor) -> Tensor:
     """Shape rows so that they multiply all features of `like`."""
     return rows.view(*rows.shape, *[1] * (like.ndim - rows.ndim))

@@ -12,6 +12,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 from r2et.models.output import logits
 from r2et.penalty.base import RankingPenalty, check_positive
 from r2et.penalty.curvature import unit
+from r2et.penalty.ranking import mean_gap
 from r2et.penalty.view import View
 
 
@@ -33,8 +34,7 @@ class AdversarialTraining(RankingPenalty):
         check_positive("AdversarialTraining", radius=self.radius)
 
     def ranked_rows(self, view: View) -> Tensor:
-        ranked = view.scores.gather(1, view.order)
-        gaps = ranked[:, : self.k].mean(1) - ranked[:, self.k :].mean(1)
+        gaps = mean_gap(view.scores, view.top(self.k))
         (slope,) = torch.autograd.grad(
             gaps.sum(), view.x, retain_graph=True, allow_unused=True, materialize_grads=True
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -64,7 +65,8 @@ class Penalty(ABC):
         if out is not None:
             what = "logits computed from x after x.requires_grad_()"
             require(out.requires_grad and x.requires_grad, where, "out", what, out)
-        with undisturbed(model), torch.enable_grad(), sdpa_kernel(SDPBackend.MATH):
+        as_deployed = undisturbed(model) if out is None else nullcontext()
+        with as_deployed, torch.enable_grad(), sdpa_kernel(SDPBackend.MATH):
             view = View(where, self.explainer, model, x, fixed, out, order, noise)
             return self.rows(view)
 

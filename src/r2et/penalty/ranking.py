@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Literal, TypeAlias, final
 
 import torch
 from torch import Tensor
 
 from r2et.errors import require
+from r2et.explain import Explainer, Gradient
 from r2et.penalty.base import RankingPenalty, check_positive
 from r2et.penalty.curvature import (
     By,
@@ -55,7 +56,7 @@ class R2ET(RankingPenalty):
     def ranked_rows(self, view: View) -> Tensor:
         found = view.scores.new_zeros(len(view.x))
         if self.l1:
-            found = self.l1 * gap_term(view.scores, view.order, self)
+            found = self.l1 * gap_term(view, view.scores, self)
         if self.l2:
             bend = along(view, direction(view), self.by, self.step)
             warn_if_flat(view.where, bend)
@@ -74,6 +75,8 @@ class BallR2ET(RankingPenalty):
     ball is felt, not only one next to x. hinge: gaps wider than this are wide enough.
     """
 
+    # Relative scores are the same for the probability and its log-odds, which never underflows.
+    explainer: Explainer = field(default=Gradient())
     radius: float = 1.0
     pairs: PairSet = "closest"
     count: int | None = None
@@ -96,7 +99,7 @@ class BallR2ET(RankingPenalty):
         here = relative(view.scores)
         found = here.new_zeros(len(here))
         if self.l1:
-            found = self.l1 * gap_term(here, view.order, self, self.hinge)
+            found = self.l1 * gap_term(view, here, self, self.hinge)
         if self.l2:
             ends = view.x.detach() + self.radius * unit(view.noise)
             there = relative(view.explainer.reduced(view.raw_at(ends)))
@@ -105,25 +108,32 @@ class BallR2ET(RankingPenalty):
 
 
 def gap_term(
-    scores: Tensor, order: Tensor, chosen: R2ET | BallR2ET, hinge: float | None = None
+    view: View, scores: Tensor, chosen: R2ET | BallR2ET, hinge: float | None = None
 ) -> Tensor:
-    """Mean over the chosen pairs of -h, of exp(-h), or of max(hinge - h, 0): (B,), in O(n)."""
+    """Mean over the chosen pairs of -h, of exp(-h), or of max(hinge - h, 0): (B,)."""
     k, n = chosen.k, scores.shape[1]
     if chosen.pairs == "all" and hinge is None:
-        ranked = scores.gather(1, order)
+        top = view.top(k)
         if chosen.form == "gap":
-            return ranked[:, k:].mean(1) - ranked[:, :k].mean(1)
+            return -mean_gap(scores, top)
         # The mean of exp(I_j - I_i) over all pairs is a product of two means.
-        return (
-            torch.logsumexp(ranked[:, k:], 1)
-            + torch.logsumexp(-ranked[:, :k], 1)
-            - math.log(k * (n - k))
-        ).exp()
-    places = pairs(n, k, chosen.pairs, chosen.count)
-    gaps = scores.gather(1, order[:, places[:, 0]]) - scores.gather(1, order[:, places[:, 1]])
+        others = scores.scatter(1, top, -torch.inf).logsumexp(1)
+        salient = (-scores.gather(1, top)).logsumexp(1)
+        return (others + salient - math.log(k * (n - k))).exp()
+    places = pairs(n, k, chosen.pairs, chosen.count).to(scores.device)
+    first = view.top(int(places.max()) + 1)
+    ranked = scores.gather(1, first)
+    gaps = ranked[:, places[:, 0]] - ranked[:, places[:, 1]]
     if hinge is not None:
         return (hinge - gaps).clamp(min=0).mean(1)
     return -gaps.mean(1) if chosen.form == "gap" else (-gaps).exp().mean(1)
+
+
+def mean_gap(scores: Tensor, top: Tensor) -> Tensor:
+    """Mean of all k (n - k) gaps h(x, i, j), in O(n): (B, n), (B, k) -> (B,)."""
+    k, n = top.shape[1], scores.shape[1]
+    salient = scores.gather(1, top).sum(1)
+    return salient / k - (scores.sum(1) - salient) / (n - k)
 
 
 def relative(scores: Tensor) -> Tensor:

@@ -37,7 +37,7 @@ class CertifiedRatio(RankingPenalty):
         require(good, "CertifiedRatio", "samples", "a whole number from 0 on", self.samples)
 
     def ranked_rows(self, view: View) -> Tensor:
-        k, order = self.k, view.order
+        k, order = self.k, view.top(view.scores.shape[1])
         steepest = self._row_distances(view, order)
         warn_if_flat(view.where, steepest.amax((1, 2)))
         ranked = view.scores.gather(1, order)

@@ -14,7 +14,6 @@ from r2et.explain.base import predicted
 from r2et.explain.gradient import LocalExplainer
 from r2et.explain.path import PathExplainer
 from r2et.models.output import classes, logits, target_classes
-from r2et.rank import ranking
 
 
 class View:
@@ -77,13 +76,16 @@ class View:
         """(B, n) scores at x."""
         return self.explainer.reduced(self.raw)
 
-    @cached_property
-    def order(self) -> Tensor:
-        """(B, n) the ranking to preserve, best first."""
+    def top(self, count: int) -> Tensor:
+        """(B, count) the first places of the ranking to preserve, best first.
+
+        Not a whole ranking: sorting 1568 pixels costs as much as a training step. Which of two
+        equal scores comes first matters to nobody here.
+        """
         if self._order is None:
-            return ranking(self.scores.detach())
+            return self.scores.detach().topk(count, 1).indices
         check_same_shape(self.where, self._order, self.scores, "order", "the scores")
-        return self._order
+        return self._order[:, :count]
 
     @cached_property
     def noise(self) -> Tensor:

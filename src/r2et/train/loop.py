@@ -109,6 +109,7 @@ class Loop:
             while state.epoch < settings.epochs and not state.stopped:
                 batches = self._batches(state.epoch)
                 first = state.step - state.epoch * len(batches)
+                self.model.train()
                 for batch in batches[first:]:
                     self._step(batch, total)
                     state.step += 1
@@ -132,8 +133,7 @@ class Loop:
         )
         mine = batch[rank::size]
         share = len(mine) * size / len(batch)
-        torch.manual_seed(_mixed(self.settings.seed, state.step, 1 + rank))
-        self.model.train()
+        _seed_everything(_mixed(self.settings.seed, state.step, 1 + rank), device)
         self.optimizer.zero_grad()
         terms: Terms = self.call(
             data.train.x[mine].to(device),
@@ -280,6 +280,13 @@ class Loop:
         self.model.load_state_dict(saved["model"])
         self.optimizer.load_state_dict(saved["optimizer"])
         self.kept, self.state = saved["kept"], State(**saved["state"])
+
+
+def _seed_everything(seed: int, device: torch.device) -> None:
+    """As torch.manual_seed, which takes a millisecond to note down who called it."""
+    torch.default_generator.manual_seed(seed)
+    if device.type == "cuda":
+        torch.cuda.manual_seed(seed)
 
 
 def _mixed(seed: int, count: int, stream: int) -> int:

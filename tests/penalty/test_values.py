@@ -1,0 +1,224 @@
+"""Penalties against closed forms: a quadratic logit has gradient Ax + b and Hessian A, exactly."""
+
+import itertools
+
+import pytest
+import torch
+from torch.autograd import gradcheck
+from torch.func import functional_call
+
+from nets import quadratic
+from r2et.explain import Concept, Gradient, GradientTimesInput, IntegratedGradients, SmoothGrad
+from r2et.models import MLP
+from r2et.penalty import (
+    R2ET,
+    SSR,
+    AdversarialTraining,
+    BallR2ET,
+    CertifiedRatio,
+    EstimatedHessian,
+    ExactHessian,
+)
+
+N, K = 6, 2
+ODDS = Gradient()  # of the log-odds, which is the quadratic itself
+
+
+@pytest.fixture
+def case():
+    torch.manual_seed(1)
+    model = quadratic(N)
+    x = torch.randn(5, N, dtype=torch.float64)
+    # The predicted class's log-odds: the logit for class 1, minus it for class 0.
+    sign = torch.where(model(x)[:, 0] > 0, 1.0, -1.0).double()[:, None]
+    gradient = sign * (x @ model.a + model.b)
+    return model, x, gradient.detach(), model.a.detach()
+
+
+def gaps(scores: torch.Tensor, places: list[tuple[int, int]]) -> torch.Tensor:
+    ranked = scores.sort(dim=1, descending=True).values
+    return torch.stack([ranked[:, i] - ranked[:, j] for i, j in places], 1)
+
+
+PLACES = {
+    "all": list(itertools.product(range(K), range(K, N))),
+    "closest": [(1, 2), (0, 3)],
+    "anchor": [(0, 1), (1, 2), (1, 3)],
+}
+
+
+@pytest.mark.parametrize("pairs", PLACES)
+@pytest.mark.parametrize("form", ["gap", "exponential"])
+def test_gap_term(case, pairs, form):
+    model, x, gradient, _ = case
+    found = R2ET(k=K, pairs=pairs, form=form, l1=0.7, l2=0.0, explainer=ODDS)(model, x)
+    h = gaps(gradient.abs(), PLACES[pairs])
+    expected = -h if form == "gap" else (-h).exp()
+    torch.testing.assert_close(found, 0.7 * expected.mean(1))
+
+
+@pytest.mark.parametrize("by", ["difference", "product"])
+def test_curvature_along_the_signs(case, by):
+    model, x, gradient, a = case
+    v = gradient.sign() / N**0.5
+    expected = (v @ a).norm(dim=1)
+    found = EstimatedHessian(explainer=ODDS, by=by)(model, x)
+    torch.testing.assert_close(found, expected)
+    both = R2ET(k=K, by=by, explainer=ODDS, l1=2.0, l2=3.0)(model, x)
+    h = gaps(gradient.abs(), PLACES["all"]).mean(1)
+    torch.testing.assert_close(both, -2 * h + 3 * expected)
+
+
+def test_exact_hessian_and_its_largest_eigenvalue(case):
+    model, x, _, a = case
+    torch.testing.assert_close(ExactHessian(explainer=ODDS)(model, x), a.norm().expand(5))
+    largest = torch.linalg.eigvalsh(a).abs().max()
+    torch.testing.assert_close(SSR(explainer=ODDS, steps=500)(model, x), largest.expand(5))
+
+
+def test_largest_eigenvalue_has_the_derivative_of_an_eigenvalue(case):
+    model, x, _, a = case
+    SSR(explainer=ODDS, steps=2000)(model, x[:1]).sum().backward()
+    values, vectors = torch.linalg.eigh(a)
+    v = vectors[:, values.abs().argmax()]
+    expected = values[values.abs().argmax()].sign() * torch.outer(v, v)
+    # The model uses A without its transpose's help, so its gradient is that of A alone.
+    symmetric = (model.a.grad + model.a.grad.T) / 2
+    torch.testing.assert_close(symmetric, expected, atol=1e-6, rtol=1e-6)
+
+
+def test_certified_ratio_is_the_radius_of_proposition_4_5(case):
+    model, x, gradient, a = case
+    found = CertifiedRatio(k=K, explainer=ODDS, cap=1e9)(model, x)
+    for row, g in enumerate(gradient):
+        order = g.abs().argsort(descending=True)
+        signed = g.sign()[:, None] * a
+        ratios = [
+            (g.abs()[i] - g.abs()[j]) / (signed[i] - signed[j]).norm()
+            for i in order[:K]
+            for j in order[K:]
+        ]
+        # At the sampled points other signs may hold, which only lengthens the rows' distance.
+        assert -found[row] <= min(ratios) + 1e-9
+    alone = CertifiedRatio(k=K, explainer=ODDS, cap=1e9, samples=0)(model, x[:1])
+    g, order = gradient[0], gradient[0].abs().argsort(descending=True)
+    signed = g.sign()[:, None] * a
+    best = min(
+        (g.abs()[i] - g.abs()[j]) / (signed[i] - signed[j]).norm()
+        for i in order[:K]
+        for j in order[K:]
+    )
+    torch.testing.assert_close(-alone[0], best)
+    assert CertifiedRatio(k=K, explainer=ODDS, cap=1e-3)(model, x).min().item() == -1e-3
+
+
+def test_adversarial_training_is_the_loss_one_step_away(case):
+    model, x, gradient, a = case
+    y = torch.tensor([0, 1, 0, 1, 1])
+    found = AdversarialTraining(k=K, radius=0.3, explainer=ODDS)(model, x, y)
+    scores = torch.where(y[:, None] == 1, 1.0, -1.0) * (x @ a + model.b).detach()
+    weight = torch.full_like(scores, -1 / (N - K)).scatter(
+        1, scores.abs().argsort(dim=1, descending=True)[:, :K], 1 / K
+    )
+    sign = torch.where(y[:, None] == 1, 1.0, -1.0)
+    slope = (weight * scores.sign() * sign) @ a
+    worse = x - 0.3 * slope / slope.norm(dim=1, keepdim=True)
+    odds = sign[:, 0] * model(worse)[:, 0]
+    torch.testing.assert_close(found, torch.nn.functional.softplus(-odds))
+    assert gradient.shape == slope.shape
+
+
+def test_ball_term_compares_relative_scores_across_the_ball(case):
+    model, x, gradient, a = case
+    noise = torch.randn_like(x)
+    found = BallR2ET(k=K, radius=0.5, l1=0.1, l2=2.0)(model, x, noise=noise)
+    v = noise / noise.norm(dim=1, keepdim=True)
+    sign = torch.where(model(x) > 0, 1.0, -1.0)
+    there = (gradient + 0.5 * sign * (v @ a)).abs()
+    here = gradient.abs()
+    here, there = (s / s.mean(1, keepdim=True) for s in (here, there))
+    expected = -0.1 * gaps(here, PLACES["closest"]).mean(1) + 2 * (there - here).norm(dim=1)
+    torch.testing.assert_close(found, expected)
+
+
+def test_ball_term_does_not_see_the_scale(case):
+    model, x, _, _ = case
+    noise = torch.randn_like(x)
+    before = BallR2ET(k=K)(model, x, noise=noise)
+    with torch.no_grad():
+        model.a *= 7
+        model.b *= 7
+    torch.testing.assert_close(BallR2ET(k=K)(model, x, noise=noise), before)
+
+
+def test_hinge_asks_for_no_more_than_enough(case):
+    model, x, gradient, _ = case
+    scores = gradient.abs() / gradient.abs().mean(1, keepdim=True)
+    found = BallR2ET(k=K, l1=1.0, l2=0.0, hinge=0.4)(model, x)
+    expected = (0.4 - gaps(scores, PLACES["closest"])).clamp(min=0).mean(1)
+    torch.testing.assert_close(found, expected)
+
+
+def test_a_given_ranking_is_the_one_preserved(case):
+    model, x, gradient, _ = case
+    order = torch.arange(N).repeat(5, 1)
+    found = R2ET(k=K, l2=0.0, explainer=ODDS)(model, x, order=order)
+    scores = gradient.abs()
+    torch.testing.assert_close(found, scores[:, K:].mean(1) - scores[:, :K].mean(1))
+
+
+@pytest.mark.parametrize(
+    "penalty",
+    [
+        R2ET(k=2, step=0.1),
+        R2ET(k=2, by="product"),
+        R2ET(k=2, form="exponential", pairs="anchor"),
+        BallR2ET(k=2),
+        EstimatedHessian(),
+        ExactHessian(),
+        SSR(steps=400),
+        CertifiedRatio(k=2, samples=1),
+        R2ET(k=2, explainer=GradientTimesInput(of="probability")),
+        R2ET(k=2, explainer=IntegratedGradients(points=5, of="probability")),
+        R2ET(k=2, explainer=SmoothGrad(samples=4, of="probability")),
+    ],
+    ids=lambda p: f"{type(p).__name__}-{type(p.explainer).__name__}-{getattr(p, 'by', '')}",
+)
+def test_derivatives_in_the_weights(penalty):
+    torch.manual_seed(0)
+    model = MLP(4, (5,), activation="tanh").double()
+    x = torch.randn(3, 4, dtype=torch.float64)
+    noise = torch.randn_like(x)
+
+    class With(torch.nn.Module):
+        """The model with weights that gradcheck may replace."""
+
+        def __init__(self, weights):
+            super().__init__()
+            names = (name for name, _ in model.named_parameters())
+            self.weights = dict(zip(names, weights, strict=True))
+
+        def forward(self, points):
+            return functional_call(model, self.weights, (points,))
+
+    weights = tuple(p.detach().clone().requires_grad_() for p in model.parameters())
+    assert gradcheck(lambda *w: penalty(With(w), x, noise=noise), weights, atol=1e-4, rtol=1e-3)
+
+
+def test_concept_derivatives():
+    torch.manual_seed(0)
+    model = MLP(4, (6,), activation="tanh").double()
+    x, noise = torch.randn(3, 4).double(), torch.randn(3, 4).double()
+    penalty = R2ET(k=2, explainer=Concept(), l2=0.5)
+    penalty(model, x, noise=noise).sum().backward()
+    weight = model.layers[0].weight
+    step = 1e-6
+    for place in ((0, 0), (3, 2), (5, 3)):
+        values = []
+        for sign in (1, -1):
+            with torch.no_grad():
+                weight[place] += sign * step
+                values.append(penalty(model, x, noise=noise).sum().item())
+                weight[place] -= sign * step
+        slope = (values[0] - values[1]) / (2 * step)
+        assert weight.grad[place].item() == pytest.approx(slope, rel=1e-4, abs=1e-7)
