@@ -72,7 +72,8 @@ class BallR2ET(RankingPenalty):
     -l1 * mean over pairs of h^ + l2 * ||I^(x + radius v) - I^(x)||, v a random direction, at the
     ball's border. Neither term changes when a model merely scales its explanation, which is how
     eq. (6) is satisfied most cheaply; and a boundary of a piecewise-linear network anywhere in the
-    ball is felt, not only one next to x. hinge: gaps wider than this are wide enough.
+    ball is felt, not only one next to x. A large l1 is dangerous: a network that has learned
+    nothing can have the widest gaps. hinge: gaps wider than this are wide enough.
     """
 
     # Relative scores are the same for the probability and its log-odds, which never underflows.
@@ -81,7 +82,7 @@ class BallR2ET(RankingPenalty):
     pairs: PairSet = "closest"
     count: int | None = None
     form: Form = "gap"
-    l1: float = 1.0
+    l1: float = 0.1
     l2: float = 1.0
     hinge: float | None = None
 

@@ -179,7 +179,7 @@ def _record(loop: Loop, data: Data, told: dict[str, Any]) -> dict[str, Any]:
         "epochs_done": state.epoch,
         "epoch_kept": state.kept_epoch,
         "stopped": state.stopped or None,
-        "auc": last[0]["auc"] if last else loop.start_auc,
+        "auc": last[0]["auc"] if last else loop.start and loop.start.auc,
         "seconds": round(state.seconds, 3),
         "history": state.history,
         "r2et": __version__,

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import math
-import signal
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
@@ -15,15 +11,17 @@ import torch
 from torch import Tensor, nn
 
 from r2et.data import Data
-from r2et.errors import R2ETError
+from r2et.errors import InputError, R2ETError
 from r2et.explain import Explainer, Gradient
-from r2et.models.output import undisturbed
 from r2et.progress import Advance, bar
 from r2et.train.checkpoint import Folder, copied
+from r2et.train.interrupt import patient_interrupt
 from r2et.train.processes import Processes
 from r2et.train.recipe import Recipe
+from r2et.train.seeds import mixed, seed_everything
+from r2et.train.start import Start
 from r2et.train.step import Step, Terms, alike_in_both_modes
-from r2et.train.validation import agreement, auc, watched_thickness
+from r2et.train.validation import auc, watched_thickness
 
 Keep: TypeAlias = Literal["last", "best", "above"]
 SMALLEST = 8  # a rest of fewer rows joins the batch before it
@@ -78,11 +76,9 @@ class Loop:
         self.explainer: Explainer = (
             Gradient() if recipe.penalty is None else recipe.penalty.explainer
         )
-        self.order: Tensor | None = None
-        self.start_scores: Tensor | None = None
-        self.start_auc: float | None = None
+        self.start: Start | None = None
         if settings.retrain:
-            self._remember_start()
+            self.start = Start(model.to(together.device), self.explainer, data, settings.k)
         shared = recipe.active and alike_in_both_modes(
             model.to(together.device), data.train.x[:8].to(together.device)
         )
@@ -93,9 +89,16 @@ class Loop:
         self.call, self.optimizer = together.setup(step, self.optimizer)  # type: ignore[assignment]
         self.saved_at = time.monotonic()
 
+    @property
+    def finished(self) -> bool:
+        """All epochs done, or stopped for a reason."""
+        return self.state.epoch >= self.settings.epochs or bool(self.state.stopped)
+
     def run(self) -> None:
         """From wherever the state is to the end."""
         settings, state = self.settings, self.state
+        if self.finished:
+            return
         steps = self._batches(0)
         total = settings.epochs * len(steps)
         began = time.perf_counter() - state.seconds
@@ -104,9 +107,9 @@ class Loop:
         with (
             torch.random.fork_rng(devices=devices),
             bar(self.recipe.name, state.step, total, show=show) as advance,
-            _patient_interrupt() as interrupted,
+            patient_interrupt() as interrupted,
         ):
-            while state.epoch < settings.epochs and not state.stopped:
+            while not self.finished:
                 batches = self._batches(state.epoch)
                 first = state.step - state.epoch * len(batches)
                 self.model.train()
@@ -133,17 +136,22 @@ class Loop:
         )
         mine = batch[rank::size]
         share = len(mine) * size / len(batch)
-        _seed_everything(_mixed(self.settings.seed, state.step, 1 + rank), device)
+        seed_everything(mixed(self.settings.seed, state.step, 1 + rank), device)
         self.optimizer.zero_grad()
-        terms: Terms = self.call(
-            data.train.x[mine].to(device),
-            data.train.y[mine].to(device),
-            share,
-            penalised,
-            self._radius(total),
-            None if self.order is None else self.order[mine].to(device),
-            None if noise is None else noise[rank::size].to(device),
-        )
+        try:
+            terms: Terms = self.call(
+                data.train.x[mine].to(device),
+                data.train.y[mine].to(device),
+                share,
+                penalised,
+                self._radius(total),
+                None if self.start is None else self.start.order[mine].to(device),
+                None if noise is None else noise[rank::size].to(device),
+            )
+        except InputError as error:
+            if state.step == 0:  # nothing has been learned: the input itself is at fault
+                raise
+            raise self._broken("penalty", f"the error '{error}'") from error
         self._check(terms)
         self.together.backward(terms.total)
         self.optimizer.step()
@@ -158,14 +166,15 @@ class Loop:
         for name, value in parts.items():
             number = 0.0 if value is None else float(value.detach())
             if not math.isfinite(number):
-                state, kept = self.state, ""
-                if self.folder is not None:
-                    kept = f" (the last checkpoint in {self.folder.path} is good)"
-                at = f"the {name} at step {state.step + 1}, epoch {state.epoch + 1}"
-                raise R2ETError(
-                    f"fit: training must stay finite, got {number} in {at}{kept}; lower lr"
-                    f"{' or weight' if name != 'loss' else ', and look at the size of x'}."
-                )
+                raise self._broken(name, str(number))
+
+    def _broken(self, name: str, found: str) -> R2ETError:
+        state, kept = self.state, ""
+        if self.folder is not None:
+            kept = f" (the last checkpoint in {self.folder.path} is good)"
+        at = f"the {name} at step {state.step + 1}, epoch {state.epoch + 1}"
+        advice = "lower lr or weight" if self.recipe.active else "lower lr"
+        return R2ETError(f"fit: training must stay finite, got {found} in {at}{kept}; {advice}.")
 
     def _radius(self, total: int) -> float | None:
         """The penalty's radius while it warms up, None where it is what it is."""
@@ -178,13 +187,13 @@ class Loop:
 
     def _noise(self, batch: Tensor) -> Tensor:
         """Standard normal numbers for a whole batch: the same for any number of processes."""
-        numbers = torch.Generator().manual_seed(_mixed(self.settings.seed, self.state.step, 0))
+        numbers = torch.Generator().manual_seed(mixed(self.settings.seed, self.state.step, 0))
         x = self.data.train.x
         return torch.randn((len(batch), *x.shape[1:]), generator=numbers, dtype=x.dtype)
 
     def _batches(self, epoch: int) -> list[Tensor]:
         rows = len(self.data.train.y)
-        numbers = torch.Generator().manual_seed(_mixed(self.settings.seed, epoch, -1))
+        numbers = torch.Generator().manual_seed(mixed(self.settings.seed, epoch, -1))
         order = torch.randperm(rows, generator=numbers)
         found = list(torch.split(order, self.recipe.batch))
         if len(found) > 1 and len(found[-1]) < SMALLEST:
@@ -217,10 +226,11 @@ class Loop:
     def _decide(self, found: float | None) -> None:
         """Keep this epoch's weights, or stop, as the settings say."""
         state, settings = self.state, self.settings
-        if settings.retrain:
-            reason = self._left_start(found)
-            if reason:
-                state.stopped = reason
+        if self.start is not None:
+            alike = self.start.agreement(self.model)
+            state.history[-1]["agreement"] = alike
+            state.stopped = self.start.left(alike, found, settings.agree)
+            if state.stopped:
                 return
         better = found is not None and found > state.best
         if better:
@@ -237,29 +247,6 @@ class Loop:
             aucs = [-math.inf if e["auc"] is None else float(e["auc"]) for e in state.history]
             if len(aucs) - 1 - aucs.index(max(aucs)) >= patience:
                 state.stopped = f"no better validation AUC in {patience} epochs"
-
-    def _remember_start(self) -> None:
-        """The rankings that a retraining is to preserve, and what it must not fall below."""
-        x, device = self.data.train.x, self.together.device
-        self.model.to(device)
-        with undisturbed(self.model):
-            scores = self.explainer(self.model, x.to(device))
-            self.order = scores.sort(dim=1, descending=True, stable=True).indices.cpu()
-            self.start_scores = self.explainer(self.model, self.data.val.x.to(device))
-        self.start_auc = auc(self.model, self.data.val)
-
-    def _left_start(self, found: float | None) -> str:
-        """Why a retrained model is no longer the one it started from; empty if it is."""
-        settings = self.settings
-        assert self.start_scores is not None
-        now = self.explainer(self.model, self.data.val.x.to(self.together.device))
-        alike = agreement(self.start_scores, now, settings.k)
-        self.state.history[-1]["agreement"] = alike
-        if alike < settings.agree:
-            return f"P@{settings.k} with the first ranking fell to {alike:.3f}"
-        if found is not None and self.start_auc is not None and found < self.start_auc - 0.01:
-            return f"the validation AUC fell from {self.start_auc:.4f} to {found:.4f}"
-        return ""
 
     def save(self) -> None:
         """Write the checkpoint, from the first process."""
@@ -280,39 +267,3 @@ class Loop:
         self.model.load_state_dict(saved["model"])
         self.optimizer.load_state_dict(saved["optimizer"])
         self.kept, self.state = saved["kept"], State(**saved["state"])
-
-
-def _seed_everything(seed: int, device: torch.device) -> None:
-    """As torch.manual_seed, which takes a millisecond to note down who called it."""
-    torch.default_generator.manual_seed(seed)
-    if device.type == "cuda":
-        torch.cuda.manual_seed(seed)
-
-
-def _mixed(seed: int, count: int, stream: int) -> int:
-    """One seed from three numbers, far apart for near ones."""
-    found = (
-        (seed + 1) * 0x9E3779B97F4A7C15 + count * 0xBF58476D1CE4E5B9 + stream * 0x94D049BB133111EB
-    )
-    found ^= found >> 31
-    return found * 0xD6E8FEB86659FD93 % (2**63)
-
-
-@contextmanager
-def _patient_interrupt() -> Iterator[Any]:
-    """Ctrl-C is heard after the step it falls into, when the state is whole; twice, at once."""
-    heard: list[int] = []
-
-    def note(number: int, frame: Any) -> None:
-        if heard:
-            signal.default_int_handler(number, frame)
-        heard.append(number)
-
-    if threading.current_thread() is not threading.main_thread():
-        yield lambda: False
-        return
-    before = signal.signal(signal.SIGINT, note)
-    try:
-        yield lambda: bool(heard)
-    finally:
-        signal.signal(signal.SIGINT, before)

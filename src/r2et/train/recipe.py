@@ -105,7 +105,7 @@ _ALL = (
     Recipe("r2et-mm", R2ET(pairs="closest"), 0.01, about="the k closest pairs, and curvature"),
     Recipe("r2et-nh", R2ET(l2=0.0), 0.01, about="gaps alone"),
     Recipe("r2et-mm-nh", R2ET(pairs="closest", l2=0.0), 0.01, about="the k closest pairs alone"),
-    Recipe("r2et-ball", BallR2ET(), 0.03, about="scale-free, across the whole ball"),
+    Recipe("r2et-ball", BallR2ET(), 0.1, warm_up=0.5, about="scale-free, across the whole ball"),
     Recipe("linear", linear=True, about="logistic regression, the honest baseline"),
 )
 RECIPES: dict[str, Recipe] = {recipe.name: recipe for recipe in _ALL}

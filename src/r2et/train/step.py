@@ -49,7 +49,7 @@ class Step(nn.Module):
         x = x.requires_grad_() if shared else x
         out = self.model(x)
         loss = share * classification_loss(out, y) if share != 1 else classification_loss(out, y)
-        if penalty is None:
+        if penalty is None or not bool(loss.detach().isfinite()):
             return Terms(loss, loss.detach(), None)
         target = y if penalty.of_labels else None
         rows = penalty(self.model, x, target, out=out if shared else None, order=order, noise=noise)

@@ -11,7 +11,7 @@ from r2et.data import Split
 from r2et.explain import Explainer
 from r2et.explain.base import CHUNK_NUMBERS
 from r2et.models.output import logits, undisturbed
-from r2et.rank import precision_at_k, thickness
+from r2et.rank import thickness
 from r2et.region import L2
 
 WATCHED = 128  # rows whose thickness is measured after each epoch
@@ -56,8 +56,3 @@ def watched_thickness(
             points=4,
         )
     return float(found.mean())
-
-
-def agreement(scores: Tensor, other: Tensor, k: int) -> float:
-    """Mean P@k between two models' explanations of the same rows."""
-    return float(precision_at_k(scores, other, k).mean())

@@ -1,0 +1,301 @@
+"""Training: parity with a plain loop, what is kept and when it stops, and bad input."""
+
+import dataclasses
+
+import pytest
+import torch
+from torch import nn
+from torch.nn.functional import cross_entropy
+
+from nets import ResidualNet
+from r2et.data import Data, Origin, Split, load
+from r2et.errors import InputError
+from r2et.explain import Concept, Gradient
+from r2et.models import MLP, SiameseCNN, SiameseGCN
+from r2et.penalty import R2ET, BallR2ET
+from r2et.train import RECIPES, Recipe, fit, recipe, select
+from r2et.train.seeds import mixed
+from training_data import small
+
+QUICK = {"epochs": 2, "progress": False}
+
+
+def weights(model: nn.Module) -> list[torch.Tensor]:
+    return [p.detach() for p in model.parameters()]
+
+
+def same(a: nn.Module, b: nn.Module) -> bool:
+    return all(torch.equal(p, q) for p, q in zip(weights(a), weights(b), strict=True))
+
+
+def by_hand(model: nn.Module, data: Data, epochs: int, batch: int = 256) -> nn.Module:
+    """A plain PyTorch loop over the same batches."""
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    for epoch in range(epochs):
+        numbers = torch.Generator().manual_seed(mixed(0, epoch, -1))
+        for rows in torch.randperm(len(data.train.y), generator=numbers).split(batch):
+            optimizer.zero_grad()
+            cross_entropy(model(data.train.x[rows]), data.train.y[rows]).backward()
+            optimizer.step()
+    return model
+
+
+def test_vanilla_is_the_plain_loop_bit_by_bit():
+    torch.manual_seed(3)
+    model = MLP(8)
+    untouched = [w.clone() for w in weights(model)]
+    found = fit(model, small(), "vanilla", epochs=3, progress=False).model
+    assert all(torch.equal(a, b) for a, b in zip(untouched, weights(model), strict=True))
+    assert same(found, by_hand(model, small(), 3))
+
+
+@pytest.mark.parametrize("name", [n for n, r in RECIPES.items() if r.penalty is not None])
+def test_weight_0_is_plain_training_bit_by_bit(name):
+    torch.manual_seed(3)
+    model, data = MLP(8), small()
+    plain = fit(model, data, "vanilla", **QUICK).model
+    chosen = recipe(name, weight=0.0)
+    assert same(fit(model, data, chosen, **QUICK).model, plain)
+    if name != "at":  # there the penalty is the loss
+        assert not same(fit(model, data, recipe(name, weight=0.5), **QUICK).model, plain)
+
+
+def test_both_factors_0_is_plain_training_bit_by_bit():
+    torch.manual_seed(3)
+    model, data = MLP(8), small()
+    plain = fit(model, data, "vanilla", **QUICK).model
+    for name in ("r2et", "r2et-ball"):
+        nothing = recipe(name, l1=0.0, l2=0.0)
+        assert same(fit(model, data, nothing, **QUICK).model, plain)
+
+
+def test_the_penalty_counts_as_in_a_loop_by_hand():
+    """One step of fit against loss + weight * penalty, written out."""
+    torch.manual_seed(3)
+    model, data = MLP(8), small(rows=64)
+    chosen = recipe("r2et", weight=0.7, every=1, batch=64)
+    found = fit(model, data, chosen, epochs=1, progress=False).model
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    x, y = data.train
+    numbers = torch.Generator().manual_seed(mixed(0, 0, -1))
+    rows = torch.randperm(64, generator=numbers)
+    loss = cross_entropy(model(x[rows]), y[rows])
+    (loss + 0.7 * R2ET(k=3)(model, x[rows]).mean()).backward()
+    optimizer.step()
+    for a, b in zip(weights(found), weights(model), strict=True):
+        torch.testing.assert_close(a, b)
+
+
+def test_adaptive_weight_scales_the_penalty_to_the_loss():
+    torch.manual_seed(3)
+    model, data = MLP(8), small(rows=64)
+    chosen = recipe("r2et-nh", weight=0.5, every=1, batch=64, adaptive=True)
+    found = fit(model, data, chosen, epochs=1, progress=False).model
+    x, y = data.train
+    rows = torch.randperm(64, generator=torch.Generator().manual_seed(mixed(0, 0, -1)))
+    loss = cross_entropy(model(x[rows]), y[rows])
+    penalty = R2ET(k=3, l2=0.0)(model, x[rows]).mean()
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    factor = 0.5 * abs((loss.item() + 1) / penalty.item())
+    (loss + factor * penalty).backward()
+    optimizer.step()
+    for a, b in zip(weights(found), weights(model), strict=True):
+        torch.testing.assert_close(a, b)
+
+
+def test_dropout_and_batch_norm_train_with_penalties():
+    """Explanations are those of the deployed model, and leave its statistics alone."""
+    torch.manual_seed(0)
+    x, y = torch.randn(64, 1, 4, 4), torch.randint(0, 3, (64,))
+    part = Split(x, y)
+    data = Data("noise", part, part, part, (), (), 4, Origin("made here"), ("a", "b", "c"))
+    model = ResidualNet(1, nn.ReLU)
+    plain = fit(model, data, "vanilla", **QUICK).model
+    again = fit(model, data, recipe("r2et", weight=0.0), **QUICK).model
+    assert same(plain, again)
+    assert torch.equal(plain.norm.running_mean, again.norm.running_mean)
+    assert not same(plain, fit(model, data, recipe("r2et", weight=1.0), **QUICK).model)
+    concepts = fit(model, data, recipe("r2et", every=1), explainer=Concept(), k=2, **QUICK)
+    assert not same(plain, concepts.model)
+
+
+def test_repeats_under_a_seed_and_leaves_torchs_numbers_alone():
+    data = small()
+    before = torch.get_rng_state()
+    runs = [fit(None, data, "r2et-ball", seed=s, **QUICK).model for s in (0, 0, 1)]
+    assert torch.equal(before, torch.get_rng_state())
+    assert same(runs[0], runs[1])
+    assert not same(runs[0], runs[2])
+
+
+def test_history_and_record():
+    found = fit(None, small(), "r2et", epochs=3, progress=False)
+    assert [entry["epoch"] for entry in found.history] == [1, 2, 3]
+    for entry in found.history:
+        assert 0.5 < entry["auc"] <= 1
+        assert 0 <= entry["thickness_probability"] <= 1
+        assert entry["loss"] > 0
+    record = found.record
+    assert record["data"] == "small"
+    assert record["name"] == "r2et"
+    assert "R2ET(" in record["recipe"]
+    assert record["k"] == 3
+    assert record["epoch_kept"] == 3
+    assert not found.model.training
+
+
+def test_r2et_ball_makes_explanations_stabler_at_equal_auc():
+    from r2et.attack import StrongAttack
+    from r2et.region import L2
+
+    data = small(rows=1200)
+    stable = {}
+    for name in ("vanilla", "r2et-ball"):
+        found = fit(None, data, name, radius=0.5, epochs=60, progress=False)
+        result = StrongAttack(L2(0.5), budget="fast")(
+            found.model, Gradient(), data.test.x[:100], k=3
+        )
+        stable[name] = (float(result.precision.mean()), found.record["auc"])
+    assert stable["r2et-ball"][0] > stable["vanilla"][0] + 0.05
+    assert stable["r2et-ball"][1] > stable["vanilla"][1] - 0.01
+
+
+def test_what_is_kept():
+    data = small()
+    last = fit(None, data, "vanilla", epochs=6, progress=False)
+    aucs = [entry["auc"] for entry in last.history]
+    best = fit(None, data, "vanilla", epochs=6, keep="best", progress=False)
+    assert best.record["epoch_kept"] == 1 + aucs.index(max(aucs))
+    bar = sorted(aucs)[3]
+    above = fit(None, data, "vanilla", epochs=6, keep="above", threshold=bar, progress=False)
+    assert above.record["epoch_kept"] == max(i + 1 for i, a in enumerate(aucs) if a >= bar)
+    none = fit(None, data, "vanilla", epochs=2, keep="above", threshold=2.0, progress=False)
+    assert none.record["epoch_kept"] == -1
+    assert none.record["auc"] is None
+
+
+def test_patience():
+    found = fit(None, small(), recipe("vanilla", patience=2, lr=1e-12), epochs=50, progress=False)
+    assert found.record["epochs_done"] == 3
+    assert found.record["stopped"] == "no better validation AUC in 2 epochs"
+
+
+def test_retraining_preserves_the_first_ranking_and_stops_when_it_is_lost():
+    data = small(rows=600)
+    vanilla = fit(None, data, "vanilla", epochs=30, progress=False).model
+    gentle = fit(vanilla, data, recipe("r2et-nh", lr=1e-4), retrain=True, progress=False)
+    assert gentle.record["epochs_done"] == 10
+    assert all(entry["agreement"] >= 0.9 for entry in gentle.history)
+    wild = fit(
+        vanilla, data, recipe("r2et-nh", weight=100.0, lr=0.05), retrain=True, progress=False
+    )
+    assert wild.record["stopped"]
+    assert wild.record["epochs_done"] < 10
+    kept = wild.record["epoch_kept"]
+    assert kept == wild.record["epochs_done"] - 1 or (
+        kept == -1 and wild.record["epochs_done"] == 1
+    )
+    if kept == -1:
+        assert same(wild.model, vanilla)
+
+
+def test_selection_is_the_papers():
+    data = small(rows=600)
+    fits = [
+        fit(None, data, recipe("r2et-ball", weight=w), epochs=10, progress=False)
+        for w in (0.0, 0.03, 30.0)
+    ]
+    found = select(fits, data, vanilla=fits[0], rows=60, progress=False)
+    assert found.met
+    assert found.candidates[0]["threshold"] == pytest.approx(fits[0].record["auc"] - 0.01)
+    able = [c["precision"] for c in found.candidates if c["met"]]
+    assert found.candidates[found.index]["precision"] == max(able)
+    assert found.fit is fits[found.index]
+    nobody = select(fits, data, threshold=1.1, rows=20, progress=False)
+    assert not nobody.met
+    assert nobody.index == max(range(3), key=lambda i: nobody.candidates[i]["auc"])
+
+
+def test_linear_and_softplus_recipes_change_the_network():
+    data = small()
+    line = fit(None, data, "linear", **QUICK).model
+    assert [type(m) for m in line.layers] == [nn.Linear]
+    soft = fit(MLP(8), data, "sp", **QUICK).model
+    assert not any(isinstance(m, nn.LeakyReLU) for m in soft.modules())
+
+
+def test_warm_up_grows_the_radius_from_0():
+    seen = []
+
+    @dataclasses.dataclass(frozen=True, kw_only=True)
+    class Radius(BallR2ET.__mro__[1]):  # the abstract base: BallR2ET itself is final
+        radius: float = 1.0
+
+        def ranked_rows(self, view):
+            seen.append(self.radius)
+            return view.scores.sum(1) * 0
+
+    chosen = Recipe("noting", Radius(), warm_up=0.5, batch=100)
+    fit(None, small(rows=400), chosen, radius=2.0, epochs=2, progress=False)
+    assert seen == pytest.approx([0.5, 1.0, 1.5, 2.0, 2.0, 2.0, 2.0, 2.0])
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda d: fit(None, d, "r2et-bal"), "(did you mean r2et-ball?), got r2et-bal."),
+        (lambda d: fit(None, d, 7), "recipe: name must be one of vanilla"),
+        (
+            lambda _: fit(None, "adult", "wd"),
+            "fit: data must be a Data (see load, load_table), got adult",
+        ),
+        (lambda d: fit("net", d, "wd"), "fit: model must be None or a torch.nn.Module, got str."),
+        (lambda d: fit(None, d, "wd", k=8), "fit: k must be in 1..7 for 8 features, got 8."),
+        (lambda d: fit(None, d, "wd", radius=0), "fit: radius must be positive and finite, got 0."),
+        (lambda d: fit(None, d, "wd", epochs=0), "fit: epochs must be None or a positive"),
+        (lambda d: fit(None, d, "wd", seed=-1), "fit: seed must be in 0..2^32 - 1, got -1."),
+        (lambda d: fit(None, d, "wd", keep="first"), "fit: keep must be last, best or above"),
+        (lambda d: fit(None, d, "wd", keep="above"), "fit: threshold must be given with keep='abo"),
+        (lambda d: fit(None, d, "wd", explainer=1), "fit: explainer must be None or an Explainer"),
+        (lambda d: fit(None, d, "wd", fabric=1), "fit: fabric must be a lightning_fabric.Fabric"),
+        (lambda _: recipe("r2et", wieght=1), "recipe: a change must be one of adaptive"),
+        (lambda _: recipe("r2et", weight=-1), "recipe: weight must be 0 or more, got -1."),
+        (lambda _: recipe("r2et", every=0), "recipe: every must be a positive whole number"),
+        (lambda _: recipe("r2et", l1=-1.0), "R2ET: l1 must be 0 or a positive number, got -1.0."),
+        (lambda _: recipe("wd", l1=1.0), "recipe: a change must be one of adaptive"),
+        (lambda d: select([], d, threshold=0.5), "select: fits must be one or more results of fit"),
+    ],
+)
+def test_bad_input(call, message):
+    with pytest.raises(InputError) as caught:
+        call(small())
+    assert message in str(caught.value)
+
+
+def test_one_class_only():
+    data = small()
+    ones = Split(data.train.x, torch.ones_like(data.train.y))
+    with pytest.raises(InputError, match=r"data.train.y must be of two classes or more, got only"):
+        fit(None, dataclasses.replace(data, train=ones), "vanilla")
+
+
+def test_pairs_and_graphs_train_end_to_end():
+    torch.manual_seed(0)
+    x, y = torch.rand(24, 2, 28, 28), torch.randint(0, 2, (24,))
+    part = Split(x, y)
+    digits = Data("pairs", part, part, part, (), (), 50, Origin("made here"), ("other", "same"))
+    assert len(fit(SiameseCNN(), digits, recipe("r2et", batch=12), **QUICK).history) == 2
+    pytest.importorskip("torch_geometric")
+    x = torch.rand(24, 2, 10)
+    part = Split(x, y)
+    graphs = Data("graphs", part, part, part, (), (), 3, Origin("made here"), ("other", "same"))
+    from r2et.explain import GradientTimesInput
+
+    explainer = GradientTimesInput(of="probability")
+    found = fit(SiameseGCN(5), graphs, recipe("r2et", batch=12), explainer=explainer, **QUICK)
+    assert len(found.history) == 2
+
+
+def test_adult_is_learned():
+    found = fit(None, load("adult"), "vanilla", epochs=2, progress=False)
+    assert found.record["auc"] > 0.86
