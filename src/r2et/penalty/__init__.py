@@ -2,6 +2,7 @@
 
 from r2et.penalty.adversarial import AdversarialTraining
 from r2et.penalty.base import Penalty
+from r2et.penalty.certified import CertifiedRanking
 from r2et.penalty.curvature import SSR, EstimatedHessian, ExactHessian
 from r2et.penalty.ranking import R2ET, BallR2ET
 from r2et.penalty.ratio import CertifiedRatio
@@ -11,6 +12,7 @@ __all__ = [
     "SSR",
     "AdversarialTraining",
     "BallR2ET",
+    "CertifiedRanking",
     "CertifiedRatio",
     "EstimatedHessian",
     "ExactHessian",

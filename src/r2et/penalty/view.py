@@ -33,7 +33,7 @@ class View:
         self.where, self.explainer, self.model = where, explainer, model
         # What is differentiated by x must be a leaf of its own, or the very x that gave `out`.
         self.x = x if out is not None else x.detach().requires_grad_()
-        self._target, self._out, self._order, self._noise = target, out, order, noise
+        self.given_target, self._out, self._order, self._noise = target, out, order, noise
 
     @cached_property
     def out(self) -> Tensor:
@@ -45,8 +45,8 @@ class View:
     @cached_property
     def target(self) -> Tensor:
         """(B,) explained classes."""
-        if self._target is not None:
-            return target_classes(self.where, self._target, self.out)
+        if self.given_target is not None:
+            return target_classes(self.where, self.given_target, self.out)
         if isinstance(self.explainer, LocalExplainer) or self._out is not None:
             return classes(self.out.detach())
         return predicted(self.where, self.model, self.x)
@@ -54,7 +54,7 @@ class View:
     @cached_property
     def _explained(self) -> Tensor | None:
         """The target, for explanations of a class."""
-        return self.target if isinstance(self.explainer, PathExplainer) else self._target
+        return self.target if isinstance(self.explainer, PathExplainer) else self.given_target
 
     @cached_property
     def raw(self) -> Tensor:

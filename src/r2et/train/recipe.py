@@ -14,6 +14,7 @@ from r2et.penalty import (
     SSR,
     AdversarialTraining,
     BallR2ET,
+    CertifiedRanking,
     CertifiedRatio,
     EstimatedHessian,
     ExactHessian,
@@ -106,6 +107,13 @@ _ALL = (
     Recipe("r2et-nh", R2ET(l2=0.0), 0.01, about="gaps alone"),
     Recipe("r2et-mm-nh", R2ET(pairs="closest", l2=0.0), 0.01, about="the k closest pairs alone"),
     Recipe("r2et-ball", BallR2ET(), 0.1, warm_up=0.5, about="scale-free, across the whole ball"),
+    Recipe(
+        "certified",
+        CertifiedRanking(),
+        0.3,
+        warm_up=0.5,
+        about="gaps that are proved throughout the ball",
+    ),
     Recipe("linear", linear=True, about="logistic regression, the honest baseline"),
 )
 RECIPES: dict[str, Recipe] = {recipe.name: recipe for recipe in _ALL}

@@ -1,0 +1,329 @@
+"""Activations: values and derivatives, and their exact ranges over intervals.
+
+Each derivative is monotone between its turning points, so its range over [low, high] is that of
+the end points and of the turning points between them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+Curve = Callable[[Tensor], Tensor]
+Range = tuple[Tensor, Tensor]
+
+
+@dataclass(frozen=True)
+class Activation:
+    """sigma and its derivatives, `curves[m](z)` the m-th, for z on one side of every kink.
+
+    turns[m]: where the m-th derivative has an extremum. kinks: where the first jumps or bends;
+    there `left` and `right` give its limits. noise: how far off, in units of rounding, a float
+    evaluation of the derivative may be, and wide, per |z|. step: how far torch's own evaluation
+    jumps where it goes over to a simpler formula. flat: the second derivative is 0 wherever it
+    exists, and the network piecewise linear.
+    """
+
+    name: str
+    curves: tuple[Curve, ...]
+    turns: tuple[tuple[float, ...], ...]
+    kink: float | None = None
+    left: tuple[float, ...] = ()
+    right: tuple[float, ...] = ()
+    noise: float = 8.0
+    wide: float = 0.0
+    step: float = 0.0
+    flat: bool = False
+
+    def range(self, order: int, low: Tensor, high: Tensor) -> Range:
+        """The smallest and the largest value of the order-th derivative over [low, high]."""
+        if self.flat and order == 1:
+            least, most = self._side(low > 0, low), self._side(high >= 0, low)
+            return (least, most) if self.left[1] <= self.right[1] else (most, least)
+        if self.kink is not None and order > 0:
+            return self._broken_range(order, low, high)
+        curve = self.curves[order]
+        a, b = curve(low), curve(high)
+        least, most = torch.minimum(a, b), torch.maximum(a, b)
+        return self._with_turns(order, low, high, least, most)
+
+    def _side(self, right: Tensor, like: Tensor) -> Tensor:
+        """The slope on the right or on the left of the kink, in full precision."""
+        return torch.where(right, like.new_tensor(self.right[1]), like.new_tensor(self.left[1]))
+
+    def _broken_range(self, order: int, low: Tensor, high: Tensor) -> Range:
+        assert self.kink is not None
+        a, b = self.limit(order, low, "left"), self.limit(order, high, "right")
+        least, most = torch.minimum(a, b), torch.maximum(a, b)
+        least, most = self._with_turns(order, low, high, least, most)
+        inside = (low <= self.kink) & (high >= self.kink)
+        ends = (self.left[order], self.right[order])
+        least = torch.where(inside, least.clamp(max=min(ends)), least)
+        return least, torch.where(inside, most.clamp(min=max(ends)), most)
+
+    def _with_turns(
+        self, order: int, low: Tensor, high: Tensor, least: Tensor, most: Tensor
+    ) -> Range:
+        for place in self.turns[order]:
+            inside = (low < place) & (place < high)
+            value = float(self.curves[order](torch.tensor(place, dtype=torch.float64)))
+            least = torch.where(inside, least.clamp(max=value), least)
+            most = torch.where(inside, most.clamp(min=value), most)
+        return least, most
+
+    def limit(self, order: int, z: Tensor, side: str) -> Tensor:
+        """The order-th derivative at z; at a kink, its limit from the left or from the right."""
+        value = self.curves[order](z)
+        if self.kink is None or order == 0:
+            return value
+        ends = self.left if side == "left" else self.right
+        return torch.where(z == self.kink, ends[order], value)
+
+
+def piecewise(slope: float) -> Activation:
+    """z for z > 0, slope * z otherwise: ReLU for slope 0."""
+
+    def first(z: Tensor) -> Tensor:
+        return torch.where(z > 0, z.new_tensor(1.0), z.new_tensor(slope))
+
+    return Activation(
+        "relu" if slope == 0 else "leaky_relu",
+        (lambda z: F.leaky_relu(z, slope), first, torch.zeros_like, torch.zeros_like),
+        ((0.0,) if slope < 0 else (), (), (), ()),
+        kink=0.0,
+        left=(0.0, slope, 0.0, 0.0),
+        right=(0.0, 1.0, 0.0, 0.0),
+        noise=0.0 if slope == 0 else abs(slope),
+        flat=True,
+    )
+
+
+def softplus(
+    beta: float = 1.0, weight: float = 1.0, slope: float = 0.0, threshold: float = 40.0
+) -> Activation:
+    """slope z + weight log(1 + exp(beta z)) / beta; torch takes z itself for beta z > threshold."""
+
+    def s(z: Tensor) -> Tensor:
+        return torch.sigmoid(beta * z)
+
+    def bend(z: Tensor) -> Tensor:
+        p = s(z)
+        return weight * beta * p * (1 - p)
+
+    def third(z: Tensor) -> Tensor:
+        p = s(z)
+        return weight * beta**2 * p * (1 - p) * (1 - 2 * p)
+
+    value_turns: tuple[float, ...] = ()
+    if slope and weight and 0 < -slope / weight < 1:
+        share = -slope / weight
+        value_turns = (math.log(share / (1 - share)) / beta,)
+    inflection = math.log(2 + math.sqrt(3)) / beta
+    return Activation(
+        "softplus",
+        (
+            lambda z: slope * z + weight * F.softplus(z, beta=beta, threshold=40.0),
+            lambda z: slope + weight * s(z),
+            bend,
+            third,
+        ),
+        (value_turns, (), (0.0,), (-inflection, inflection)),
+        step=abs(weight) * math.exp(-threshold) * max(1.0, 1 / beta),
+    )
+
+
+def tanh() -> Activation:
+    def third(z: Tensor) -> Tensor:
+        t2 = torch.tanh(z).square()
+        return (1 - t2) * (6 * t2 - 2)
+
+    bend = math.atanh(math.sqrt(1 / 3))
+    outer = math.atanh(math.sqrt(2 / 3))
+    return Activation(
+        "tanh",
+        (
+            torch.tanh,
+            lambda z: 1 - torch.tanh(z).square(),
+            lambda z: -2 * torch.tanh(z) * (1 - torch.tanh(z).square()),
+            third,
+        ),
+        ((), (0.0,), (-bend, bend), (-outer, 0.0, outer)),
+    )
+
+
+def sigmoid() -> Activation:
+    def bend(z: Tensor) -> Tensor:
+        p = torch.sigmoid(z)
+        return p * (1 - p) * (1 - 2 * p)
+
+    def third(z: Tensor) -> Tensor:
+        p = torch.sigmoid(z)
+        return p * (1 - p) * (1 - 6 * p + 6 * p * p)
+
+    inner = math.log(2 + math.sqrt(3))
+    share = (1 + math.sqrt(2 / 3)) / 2  # 1 - 12 p + 12 p^2 = -1 + ... has its roots here
+    outer = math.log(share / (1 - share))
+    return Activation(
+        "sigmoid",
+        (torch.sigmoid, lambda z: torch.sigmoid(z) * torch.sigmoid(-z), bend, third),
+        ((), (0.0,), (-inner, inner), (-outer, 0.0, outer)),
+    )
+
+
+def elu(alpha: float) -> Activation:
+    """z for z > 0, alpha (exp(z) - 1) otherwise."""
+
+    def tail(z: Tensor) -> Tensor:
+        return alpha * z.clamp(max=0.0).exp()
+
+    def second(z: Tensor) -> Tensor:
+        return torch.where(z > 0, 0.0, tail(z))
+
+    return Activation(
+        "elu",
+        (
+            lambda z: torch.where(z > 0, z, alpha * torch.expm1(z.clamp(max=0.0))),
+            lambda z: torch.where(z > 0, 1.0, tail(z)),
+            second,
+            second,
+        ),
+        ((0.0,) if alpha < 0 else (), (), (), ()),
+        kink=0.0,
+        left=(0.0, alpha, alpha, alpha),
+        right=(0.0, 1.0, 0.0, 0.0),
+    )
+
+
+def silu() -> Activation:
+    def parts(z: Tensor) -> tuple[Tensor, Tensor]:
+        p = torch.sigmoid(z)
+        return p, p * torch.sigmoid(-z)
+
+    def first(z: Tensor) -> Tensor:
+        p, q = parts(z)
+        return p + z * q
+
+    def second(z: Tensor) -> Tensor:
+        p, q = parts(z)
+        return q * (2 + z * (1 - 2 * p))
+
+    def third(z: Tensor) -> Tensor:
+        p, q = parts(z)
+        return q * (3 * (1 - 2 * p) + z * (1 - 6 * q))
+
+    def fourth(z: Tensor) -> Tensor:
+        p, q = parts(z)
+        return q * (4 * (1 - 6 * q) + z * (1 - 2 * p) * (1 - 12 * q))
+
+    curves = (F.silu, first, second, third)
+    turns = tuple(roots(f) for f in (first, second, third, fourth))
+    return Activation("silu", curves, turns, wide=8.0)
+
+
+def gelu(approximate: str = "none") -> Activation:
+    """z Phi(z), or its approximation by tanh."""
+    if approximate == "tanh":
+        return _tanh_gelu()
+
+    def normal(z: Tensor) -> Tensor:
+        return torch.exp(-z * z / 2) / math.sqrt(2 * math.pi)
+
+    def cumulative(z: Tensor) -> Tensor:
+        share: Tensor = torch.special.ndtr(z)
+        return share
+
+    def first(z: Tensor) -> Tensor:
+        return cumulative(z) + z * normal(z)
+
+    def second(z: Tensor) -> Tensor:
+        return (2 - z * z) * normal(z)
+
+    def third(z: Tensor) -> Tensor:
+        return (z**3 - 4 * z) * normal(z)
+
+    def fourth(z: Tensor) -> Tensor:
+        return (-(z**4) + 7 * z * z - 4) * normal(z)
+
+    curves = (lambda z: z * cumulative(z), first, second, third)
+    turns = tuple(roots(f) for f in (first, second, third, fourth))
+    return Activation("gelu", curves, turns, wide=8.0)
+
+
+def _tanh_gelu() -> Activation:
+    root = math.sqrt(2 / math.pi)
+
+    def parts(z: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """t = tanh(v), v', v'', 1 - t^2 for v = root (z + 0.044715 z^3)."""
+        t = torch.tanh(root * (z + 0.044715 * z**3))
+        return t, root * (1 + 3 * 0.044715 * z * z), root * 6 * 0.044715 * z, 1 - t * t
+
+    third_v = root * 6 * 0.044715
+
+    def tanh_derivatives(z: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        t, v1, v2, q = parts(z)
+        first = q * v1
+        second = q * (v2 - 2 * t * v1**2)
+        third = q * (third_v - 6 * t * v1 * v2 + (6 * t * t - 2) * v1**3)
+        return t, first, second, third
+
+    def value(z: Tensor) -> Tensor:
+        return F.gelu(z, approximate="tanh")
+
+    def first(z: Tensor) -> Tensor:
+        t, t1, _, _ = tanh_derivatives(z)
+        return (1 + t + z * t1) / 2
+
+    def second(z: Tensor) -> Tensor:
+        _, t1, t2, _ = tanh_derivatives(z)
+        return t1 + z * t2 / 2
+
+    def third(z: Tensor) -> Tensor:
+        _, _, t2, t3 = tanh_derivatives(z)
+        return (3 * t2 + z * t3) / 2
+
+    def fourth(z: Tensor) -> Tensor:
+        with torch.enable_grad():
+            point = z.detach().requires_grad_()
+            slope: Tensor = torch.autograd.grad(third(point).sum(), point)[0]
+        return slope
+
+    turns = tuple(roots(f) for f in (first, second, third, fourth))
+    return Activation("gelu", (value, first, second, third), turns, wide=8.0)
+
+
+def roots(curve: Curve, reach: float = 12.0, steps: int = 24001) -> tuple[float, ...]:
+    """Where a curve changes sign within -reach..reach, by bisection from a grid."""
+    grid = torch.linspace(-reach, reach, steps, dtype=torch.float64) + 1.23e-5
+    sign = curve(grid).sign()
+    change = (sign[:-1] * sign[1:] < 0).nonzero().flatten()
+    low, high = grid[change], grid[change + 1]
+    start = curve(low).sign()
+    for _ in range(60):
+        middle = (low + high) / 2
+        same = curve(middle).sign() == start
+        low, high = torch.where(same, middle, low), torch.where(same, high, middle)
+    return tuple(((low + high) / 2).tolist())
+
+
+MAKERS: dict[str, Callable[..., Activation]] = {
+    "relu": piecewise,
+    "leaky_relu": piecewise,
+    "softplus": softplus,
+    "tanh": tanh,
+    "sigmoid": sigmoid,
+    "elu": elu,
+    "silu": silu,
+    "gelu": gelu,
+}
+
+
+@cache
+def activation(name: str, *settings: float | str) -> Activation:
+    """One of MAKERS, made once for each of its settings."""
+    return MAKERS[name](*settings)

@@ -1,0 +1,64 @@
+"""The derivative of what is explained by the logits, over a ball."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from r2et.certify.boxes import Box, between
+from r2et.explain.base import Of
+
+# Above this many classes the differences of all pairs of logits are not formed.
+MANY_CLASSES = 64
+
+
+def head_at(logits: Tensor, target: Tensor, of: Of = "log_odds") -> Tensor:
+    """d of / d logits at a point, up to a positive factor: (B, C).
+
+    For the log-odds of class c it is e_c - sum over m != c of p_m e_m, with p the softmax over the
+    others. The probability's gradient is p (1 - p) times the log-odds', so their rankings are one.
+    """
+    count = logits.shape[1]
+    sign = -1.0 if of == "loss" else 1.0
+    if count == 1:
+        return torch.where(target == 1, sign, -sign).to(logits)[:, None]
+    own = torch.nn.functional.one_hot(target, count).to(logits)
+    if of == "logit":
+        return own
+    if count == 2:
+        return sign * (2 * own - 1)
+    return sign * (own - logits.masked_fill(own.bool(), -torch.inf).softmax(1))
+
+
+def head_box(logits: Box, target: Tensor, of: Of = "log_odds", unit: float = 0.0) -> Box:
+    """The same over all logits of a box.
+
+    p_m = 1 / (1 + sum over l of exp(z_l - z_m)) is largest where z_m is high and the others low.
+    """
+    count = logits.centre.shape[1]
+    if count <= 2 or of == "logit" or logits.spread is None:
+        return Box(head_at(logits.centre, target, of), None)
+    own = torch.nn.functional.one_hot(target, count).bool()
+    low, high = logits.low.masked_fill(own, -torch.inf), logits.high.masked_fill(own, -torch.inf)
+    most, least = _share(high, low), _share(low, high)
+    least, most = least.clamp(min=0), most.clamp(max=1)
+    if unit:
+        noise = 8 * unit * (1 + logits.size.amax(1, keepdim=True)) * most
+        least, most = least - noise, most + noise
+    sign = -1.0 if of == "loss" else 1.0
+    share = between(least, most)
+    return Box(sign * (own.to(share.centre) - share.centre), share.spread)
+
+
+def _share(mine: Tensor, others: Tensor) -> Tensor:
+    """exp(mine_m) / (exp(mine_m) + sum over l != m of exp(others_l)): (B, C)."""
+    count = mine.shape[1]
+    eye = torch.eye(count, dtype=torch.bool, device=mine.device)
+    if count <= MANY_CLASSES:
+        rest = others[:, None, :].masked_fill(eye, -torch.inf).logsumexp(2)
+    else:
+        # All but one, by subtraction in logarithms; the largest of them alone where that rounds.
+        rest = torch.stack(
+            [others.masked_fill(eye[m], -torch.inf).logsumexp(1) for m in range(count)], 1
+        )
+    return torch.where(mine > -torch.inf, torch.sigmoid(mine - rest), 0.0)

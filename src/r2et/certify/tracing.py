@@ -1,0 +1,470 @@
+"""From a network to its list of steps, by watching one forward pass."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+
+from r2et.certify.activation import activation
+from r2et.certify.steps import (
+    Affine,
+    Average,
+    Conv,
+    Dense,
+    Join,
+    Kind,
+    MaxPool,
+    Program,
+    Reshape,
+    Scale,
+    Step,
+)
+from r2et.errors import InputError, require
+from r2et.models.hinge import SoftHinge
+
+SUPPORTED = (
+    "Linear, Conv2d, BatchNorm, average and max pooling, Flatten, sums, ReLU, LeakyReLU, "
+    "Softplus, SoftHinge, Tanh, Sigmoid, ELU, SiLU and GELU"
+)
+# Read, not computed: what a forward may ask of a tensor without changing it.
+LOOKS = {"__get__", "size", "dim", "ndimension", "numel", "is_floating_point", "__len__", "stride"}
+SAME = {"contiguous", "clone", "dropout", "feature_dropout", "alpha_dropout", "dropout2d"}
+RANDOM = {"rand", "randn", "rand_like", "randn_like", "bernoulli", "normal", "multinomial"}
+# As torch calls them: method, function, operator, in-place.
+ALIASES = {
+    "__add__": "add",
+    "__radd__": "add",
+    "__iadd__": "add",
+    "__sub__": "sub",
+    "__rsub__": "rsub",
+    "__isub__": "sub",
+    "__mul__": "mul",
+    "__rmul__": "mul",
+    "__imul__": "mul",
+    "__truediv__": "div",
+    "__itruediv__": "div",
+    "true_divide": "div",
+    "__neg__": "neg",
+    "negative": "neg",
+    "view": "reshape",
+}
+LOWEST_THRESHOLD = 15.0  # of a Softplus: where torch goes over to the identity
+
+
+def trace(where: str, model: nn.Module, x: Tensor) -> Program:
+    """The steps of model(x), which must be in eval mode; rows must not influence each other."""
+    rows = x[:1].detach().expand(2, *x.shape[1:]).clone()
+    recorder = Recorder(where, model, rows)
+    with torch.no_grad() if not torch.is_grad_enabled() else torch.enable_grad():
+        with leaves(model, recorder), recorder:
+            out = model(rows)
+        recorder.hidden = 0
+    good = isinstance(out, Tensor) and id(out) in recorder.values
+    if not good:
+        recorder.refuse("an output that its steps do not lead to")
+    if out.ndim == 1:
+        recorder.add(Reshape((), (1,)), (recorder.values[id(out)],), out := out[:, None])
+    require(out.ndim == 2, where, "model", "one that returns logits of shape (B, C)", out)
+    return Program(tuple(recorder.steps), recorder.values[id(out)], recorder.derived)
+
+
+@contextmanager
+def leaves(model: nn.Module, recorder: Recorder) -> Iterator[None]:
+    """While active, a SoftHinge is one step and not the sum that its forward writes."""
+    handles = []
+
+    def enter(module: nn.Module, args: tuple[Any, ...]) -> None:
+        del module, args
+        recorder.hidden += 1
+
+    def leave(module: nn.Module, args: tuple[Any, ...], out: Tensor) -> None:
+        recorder.hidden -= 1
+        recorder.hinge(module, args[0], out)
+
+    for module in model.modules():
+        if type(module) is SoftHinge:
+            handles += [
+                module.register_forward_pre_hook(enter),
+                module.register_forward_hook(leave),
+            ]
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+class Recorder(TorchFunctionMode):
+    """Writes down what is done to x, and refuses by name what it does not know."""
+
+    def __init__(self, where: str, model: nn.Module, x: Tensor) -> None:
+        super().__init__()
+        self.where = where
+        self.steps: list[Step] = []
+        self.values: dict[int, int] = {id(x): 0}
+        self.kept: list[Any] = [x]  # alive, so that an id means one tensor only
+        self.fixed = {id(t) for t in (*model.parameters(), *model.buffers())}
+        self.derived = False
+        self.hidden = 0
+        self.rows = len(x)
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        del types
+        kwargs = kwargs or {}
+        if self.hidden:
+            return func(*args, **kwargs)
+        called = getattr(func, "__name__", str(func))
+        name = called if called.startswith("__") else called.rstrip("_").lstrip("_")
+        name = ALIASES.get(name, name)
+        given = [a for a in flat((args, kwargs)) if isinstance(a, Tensor)]
+        moving = [a for a in given if id(a) in self.values]
+        if not moving:
+            out = func(*args, **kwargs)
+            self._note_fixed(name, given, out)
+            return out
+        if called == "__get__" or name in LOOKS:
+            return self._look(func, args, kwargs)
+        sources = [self.values[id(a)] for a in moving]
+        whole = tuple(args[0].shape[1:]) if isinstance(args[0], Tensor) else ()
+        aliases = {id(t) for t in moving}
+        out = func(*args, **kwargs)
+        if not isinstance(out, Tensor) or out.ndim == 0 or len(out) != self.rows:
+            self.refuse(f"{name}, whose result is not one value per row")
+        if id(out) in aliases and name not in SAME:
+            self._check_unshared(out, name)
+        maker = MAKERS.get(name)
+        if maker is None and name not in SAME:
+            self.refuse(name)
+        if name in SAME:
+            if name.endswith(("dropout", "dropout2d")) and kwargs.get("training", True):
+                p = kwargs.get("p", args[1] if len(args) > 1 else 0.5)
+                training = kwargs.get("training", args[2] if len(args) > 2 else True)
+                if training and p:
+                    self.refuse(f"{name} in train mode")
+            self.values[id(out)] = sources[0]
+            self.kept.append(out)
+            return out
+        assert maker is not None
+        call = Call(self, name, args, kwargs, whole, tuple(out.shape[1:]))
+        kind = maker(call)
+        self.add(kind, tuple(sources), out)
+        return out
+
+    def add(self, kind: Kind, sources: tuple[int, ...], out: Tensor) -> None:
+        """One more step, that makes `out`."""
+        if isinstance(kind, Join) and len(sources) == 1:
+            sources = sources * 2  # y + y
+        self.steps.append(Step(kind, sources))
+        self.values[id(out)] = len(self.steps)
+        self.kept.append(out)
+
+    def hinge(self, module: nn.Module, x: Tensor, out: Tensor) -> None:
+        """A SoftHinge of one kink at 0 is a softplus and a slope."""
+        assert isinstance(module, SoftHinge)
+        form = module.hinge
+        simple = len(form.kinks) == 1 and form.kinks[0][1] == 0 and not form.gated
+        if not simple or form.offset or id(x) not in self.values:
+            self.refuse("SoftHinge with other than one kink, at 0")
+        kind = activation("softplus", module.rho, form.kinks[0][0], form.slope)
+        self.add(kind, (self.values[id(x)],), out)
+
+    def _note_fixed(self, name: str, given: list[Tensor], out: Any) -> None:
+        """What is made of weights alone is a weight; what is made of unknown tensors, unknown."""
+        if name in RANDOM:
+            self.refuse(f"{name}, a random number")
+        if isinstance(out, Tensor) and all(id(a) in self.fixed for a in given):
+            if id(out) not in self.fixed and given:
+                self.derived = True
+            self.fixed.add(id(out))
+            self.kept.append(out)
+
+    def _look(self, func: Any, args: tuple[Any, ...], kwargs: Any) -> Any:
+        out = func(*args, **kwargs)
+        if any(isinstance(part, Tensor) for part in flat(out)):
+            name = getattr(getattr(func, "__self__", None), "__name__", "an attribute")
+            self.refuse(f".{name}, a tensor that leaves the network's steps")
+        return out
+
+    def _check_unshared(self, out: Tensor, name: str) -> None:
+        """An in-place step may not change another value that shares its memory."""
+        place = out.untyped_storage().data_ptr()
+        for other in self.kept:
+            shared = isinstance(other, Tensor) and other is not out
+            if shared and other.untyped_storage().data_ptr() == place:
+                self.refuse(f"{name} in place, on a tensor that has other views")
+
+    def refuse(self, found: str) -> None:
+        """Raise InputError that names the step."""
+        text = f"{self.where}: model must be made of {SUPPORTED}, got {found}, in {caller()}."
+        raise InputError(text)
+
+    def constant(self, value: Any, name: str) -> Tensor | float:
+        """A number or a weight; any other tensor comes from steps that were not seen."""
+        if isinstance(value, Tensor) and id(value) not in self.fixed:
+            self.refuse(f"{name} with a tensor that is no weight of the model")
+        good = isinstance(value, Tensor | int | float)
+        if not good:
+            self.refuse(f"{name} with {type(value).__name__}")
+        found: Tensor | float = value
+        return found
+
+
+class Call:
+    """One call of torch as it is read: its arguments by name or place, and one row's shapes."""
+
+    def __init__(
+        self,
+        recorder: Recorder,
+        name: str,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        before: tuple[int, ...],
+        after: tuple[int, ...],
+    ) -> None:
+        self.recorder, self.name, self.args, self.kwargs = recorder, name, args, kwargs
+        self.before, self.after = before, after
+
+    def get(self, place: int, name: str, default: Any = None) -> Any:
+        if name in self.kwargs:
+            return self.kwargs[name]
+        return self.args[place] if len(self.args) > place else default
+
+    def weight(self, place: int, name: str) -> Any:
+        value = self.get(place, name)
+        return None if value is None else self.recorder.constant(value, self.name)
+
+    def moving(self, value: Any) -> bool:
+        return isinstance(value, Tensor) and id(value) in self.recorder.values
+
+    def refuse(self, found: str) -> None:
+        self.recorder.refuse(f"{self.name} {found}")
+
+
+def _linear(call: Call) -> Kind:
+    weight = call.weight(1, "weight")
+    return Dense(weight, call.weight(2, "bias"))
+
+
+def _conv(call: Call) -> Kind:
+    padding = call.get(4, "padding", 0)
+    if isinstance(padding, str):
+        if padding == "valid":
+            padding = 0
+        else:
+            call.refuse(f"with padding {padding!r} (give a number)")
+    weight = call.weight(1, "weight")
+    return Conv(
+        weight,
+        call.weight(2, "bias"),
+        pair(call.get(3, "stride", 1)),
+        pair(padding),
+        pair(call.get(5, "dilation", 1)),
+        int(call.get(6, "groups", 1)),
+        call.before,
+    )
+
+
+def _batch_norm(call: Call) -> Kind:
+    mean, var = call.weight(1, "running_mean"), call.weight(2, "running_var")
+    training = call.get(5, "training", False)
+    if mean is None or var is None or training:
+        call.refuse("by the batch's own statistics")
+    weight, bias = call.weight(3, "weight"), call.weight(4, "bias")
+    factor = (var + call.get(7, "eps", 1e-5)).rsqrt()
+    factor = factor if weight is None else factor * weight
+    offset = -mean * factor
+    size = offset.abs()
+    if bias is not None:
+        offset, size = offset + bias, size + bias.abs()
+    shape = (-1, *[1] * (len(call.before) - 1))
+    call.recorder.derived = True
+    return Scale(factor.view(shape), offset.view(shape), size.view(shape))
+
+
+def _reshape(call: Call) -> Kind:
+    return Reshape(call.before, call.after)
+
+
+def _add(call: Call) -> Kind:
+    return _sum(call, 1.0)
+
+
+def _sub(call: Call) -> Kind:
+    return _sum(call, -1.0)
+
+
+def _rsub(call: Call) -> Kind:
+    return _scaled(call, -1.0, call.args[1])
+
+
+def _sum(call: Call, sign: float) -> Kind:
+    a, b = call.args[0], call.get(1, "other")
+    if call.get(2, "alpha", 1) != 1:
+        call.refuse("with alpha")
+    if call.moving(a) and call.moving(b):
+        if a.shape != b.shape:
+            call.refuse("of two shapes")
+        return Join((1.0, sign))
+    if call.moving(a):
+        return _scaled(call, 1.0, b, sign)
+    return _scaled(call, sign, a)
+
+
+def _scaled(call: Call, factor: float, other: Any, sign: float = 1.0) -> Kind:
+    """factor * v + sign * other."""
+    one = next(a for a in (*call.args, *call.kwargs.values()) if call.moving(a))
+    offset = _over_row(call, one, other)
+    return Scale(one.new_tensor(factor), sign * offset)
+
+
+def _over_row(call: Call, like: Tensor, value: Any) -> Tensor:
+    """A number or a weight as it broadcasts over one row."""
+    given = call.recorder.constant(value, call.name)
+    found = given if isinstance(given, Tensor) else like.new_tensor(given)
+    if found.ndim == like.ndim:
+        if found.shape[0] != 1:
+            call.refuse("with a weight for each row")
+        found = found[0]
+    if found.ndim > like.ndim or call.after != tuple(like.shape[1:]):
+        call.refuse("that changes the shape")
+    return found
+
+
+def _mul(call: Call) -> Kind:
+    a, b = call.args[0], call.get(1, "other")
+    if call.moving(a) and call.moving(b):
+        call.refuse("of two values that depend on x")
+    return Scale(_over_row(call, a, b) if call.moving(a) else _over_row(call, b, a))
+
+
+def _div(call: Call) -> Kind:
+    a, b = call.args[0], call.get(1, "other")
+    if not call.moving(a) or call.moving(b) or call.get(2, "rounding_mode") is not None:
+        call.refuse("by a value that depends on x")
+    return Scale(1 / _over_row(call, a, b))
+
+
+def _neg(call: Call) -> Kind:
+    return Scale(call.args[0].new_tensor(-1.0))
+
+
+def _mean(call: Call) -> Kind:
+    dims = call.get(1, "dim")
+    if dims is None:
+        call.refuse("over all rows")
+    keep = bool(call.get(2, "keepdim", False))
+    dims = [dims] if isinstance(dims, int) else list(dims)
+    rank = len(call.before) + 1
+    dims = [d % rank for d in dims]
+    if 0 in dims:
+        call.refuse("over rows")
+    count = math.prod(call.before[d - 1] for d in dims)
+    return Average(lambda v: v.mean(dims, keepdim=keep), call.before, count, 1)
+
+
+def _pooled(call: Call) -> Kind:
+    function = getattr(torch.nn.functional, call.name)
+    rest, kwargs = call.args[1:], call.kwargs
+    count = math.ceil(math.prod(call.before) / max(1, math.prod(call.after)))
+    kernel = call.get(1, "kernel_size", None) if call.name == "avg_pool2d" else None
+    terms = math.prod(pair(kernel)) if kernel is not None else 4 * count
+    return Average(lambda v: function(v, *rest, **kwargs), call.before, terms, terms)
+
+
+def _max_pool(call: Call) -> Kind:
+    kernel = pair(call.get(1, "kernel_size"))
+    stride = call.get(2, "stride", None)
+    stride = kernel if stride is None or stride == [] else pair(stride)
+    padding, dilation = pair(call.get(3, "padding", 0)), pair(call.get(4, "dilation", 1))
+    if dilation != (1, 1) or len(call.before) != 3:
+        call.refuse("with dilation or of other than (B, C, H, W)")
+    sizes = zip(call.before[1:], kernel, stride, padding, strict=True)
+    expected = tuple((n + 2 * p - k) // s + 1 for n, k, s, p in sizes)
+    if expected != call.after[1:]:
+        call.refuse("with ceil_mode")
+    return MaxPool(kernel, stride, padding, call.before)
+
+
+def _leaky(call: Call) -> Kind:
+    return activation("leaky_relu", float(call.get(1, "negative_slope", 0.01)))
+
+
+def _softplus(call: Call) -> Kind:
+    beta, threshold = float(call.get(1, "beta", 1)), float(call.get(2, "threshold", 20))
+    if not beta > 0 or threshold < LOWEST_THRESHOLD:
+        call.refuse(f"with beta {beta} and threshold {threshold} (at least {LOWEST_THRESHOLD})")
+    return activation("softplus", beta, 1.0, 0.0, threshold)
+
+
+MAKERS: dict[str, Callable[[Call], Kind]] = {
+    "linear": _linear,
+    "conv2d": _conv,
+    "batch_norm": _batch_norm,
+    "flatten": _reshape,
+    "reshape": _reshape,
+    "squeeze": _reshape,
+    "unsqueeze": _reshape,
+    "add": _add,
+    "sub": _sub,
+    "subtract": _sub,
+    "rsub": _rsub,
+    "mul": _mul,
+    "multiply": _mul,
+    "div": _div,
+    "divide": _div,
+    "neg": _neg,
+    "mean": _mean,
+    "avg_pool2d": _pooled,
+    "adaptive_avg_pool2d": _pooled,
+    "max_pool2d": _max_pool,
+    "relu": lambda _: activation("relu", 0.0),
+    "leaky_relu": _leaky,
+    "softplus": _softplus,
+    "tanh": lambda _: activation("tanh"),
+    "sigmoid": lambda _: activation("sigmoid"),
+    "elu": lambda call: activation("elu", float(call.get(1, "alpha", 1.0))),
+    "silu": lambda _: activation("silu"),
+    "gelu": lambda call: activation("gelu", str(call.get(1, "approximate", "none"))),
+}
+
+
+def pair(value: Any) -> tuple[int, int]:
+    """One number for both directions, or one for each."""
+    if isinstance(value, int):
+        return value, value
+    numbers = [int(v) for v in value]
+    return (numbers[0], numbers[0]) if len(numbers) == 1 else (numbers[0], numbers[1])
+
+
+def flat(value: Any) -> Iterator[Any]:
+    """The leaves of nested arguments."""
+    if isinstance(value, tuple | list):
+        for part in value:
+            yield from flat(part)
+    elif isinstance(value, dict):
+        yield from flat(list(value.values()))
+    else:
+        yield value
+
+
+def caller() -> str:
+    """The class of the nearest module whose code is running."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        owner = frame.f_locals.get("self")
+        if isinstance(owner, nn.Module):
+            return type(owner).__name__
+        frame = frame.f_back  # type: ignore[assignment]
+    return "a function"
+
+
+__all__ = ["SUPPORTED", "Affine", "trace"]
