@@ -22,6 +22,7 @@ lint: $(READY)
 
 perf: $(READY)
 	$(BIN)/python perf/core.py
+	$(BIN)/python perf/steps.py
 
 clean:
 	rm -rf $(VENV)

@@ -144,7 +144,7 @@ class Loop:
                 data.train.y[mine].to(device),
                 share,
                 penalised,
-                self._radius(total),
+                *self._warmth(total),
                 None if self.start is None else self.start.order[mine].to(device),
                 None if noise is None else noise[rank::size].to(device),
             )
@@ -176,14 +176,14 @@ class Loop:
         advice = "lower lr or weight" if self.recipe.active else "lower lr"
         return R2ETError(f"fit: training must stay finite, got {found} in {at}{kept}; {advice}.")
 
-    def _radius(self, total: int) -> float | None:
-        """The penalty's radius while it warms up, None where it is what it is."""
+    def _warmth(self, total: int) -> tuple[float, float | None]:
+        """While the penalty warms up: the factor of its weight, or its radius if it has one."""
         recipe = self.recipe
+        share = (self.state.step + 1) / (recipe.warm_up * total) if recipe.warm_up else 1.0
+        if share >= 1:
+            return 1.0, None
         radius: float | None = getattr(recipe.penalty, "radius", None)
-        if not recipe.warm_up or radius is None:
-            return None
-        share = (self.state.step + 1) / (recipe.warm_up * total)
-        return radius * share if share < 1 else None
+        return (share, None) if radius is None else (1.0, share * radius)
 
     def _noise(self, batch: Tensor) -> Tensor:
         """Standard normal numbers for a whole batch: the same for any number of processes."""

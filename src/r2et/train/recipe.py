@@ -29,7 +29,7 @@ class Recipe:
     penalty: k, and radius where it has one, are filled in by `fit`. weight: its factor l. adaptive:
     scale the penalty to the loss first, weight * |(loss + 1) / penalty|, the papers' way. every:
     evaluate the penalty on every n-th batch only, n times as heavy. warm_up: share of the training
-    in which the penalty's radius grows from 0. loss_weight: 0 where the penalty replaces the loss.
+    in which the penalty's radius grows from 0, or its weight if it has no radius. loss_weight: 0 where the penalty replaces the loss.
     rho: train a softplus_rho copy of the network. linear: train a linear model instead.
     epochs: by default as many as make 3000 batches, within 10..200. patience: stop after so many
     epochs without a better validation AUC.

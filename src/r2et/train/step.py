@@ -38,11 +38,15 @@ class Step(nn.Module):
         y: Tensor,
         share: float,
         penalised: bool,
+        warmth: float,
         radius: float | None,
         order: Tensor | None,
         noise: Tensor | None,
     ) -> Terms:
-        """share: this process's part of the batch, times the number of processes."""
+        """share: this process's part of the batch, times the number of processes.
+
+        warmth: a factor of the penalty's weight. radius: in the place of the penalty's own.
+        """
         recipe = self.recipe
         penalty = self._penalty(radius) if penalised else None
         shared = penalty is not None and self.shared
@@ -54,7 +58,7 @@ class Step(nn.Module):
         target = y if penalty.of_labels else None
         rows = penalty(self.model, x, target, out=out if shared else None, order=order, noise=noise)
         value = share * rows.mean() if share != 1 else rows.mean()
-        weight = recipe.weight * recipe.every
+        weight = recipe.weight * recipe.every * warmth
         if recipe.adaptive:
             weight = weight * self._balance(loss, value)
         kept = loss if recipe.loss_weight == 1 else recipe.loss_weight * loss
