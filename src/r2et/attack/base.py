@@ -103,10 +103,14 @@ class Attack(ABC):
                 chosen = None if given is None else given[i : i + rows]
                 problem = Problem.pose(where, model, explainer, self.region, clean, k, chosen)
                 judge = Judge(problem, self.judged_by, self.flip_below)
+                left = len(clean) * self.length
                 for proposal in self.propose(problem, judge, generator):
                     if len(proposal.rows):
                         judge(proposal)
-                    advance(len(proposal.points))
+                    step = min(left, len(proposal.points))
+                    left -= step
+                    advance(step)
+                advance(left)  # rows that finish early, searches with nothing to search
                 parts.append(judge.result())
         return AttackResult(*(torch.cat(column) for column in zip(*parts, strict=True)))
 
@@ -117,7 +121,7 @@ class Attack(ABC):
 
     @property
     def length(self) -> int:
-        """How many proposals there will be, as far as the progress bar is concerned."""
+        """About how many points each row gets; the progress bar never counts beyond it."""
         return 1
 
     @abstractmethod
@@ -130,7 +134,8 @@ class Attack(ABC):
 class Judge:
     """Keeps, for each row, the best, nearest or last proposal that holds its prediction.
 
-    best: the smallest P@k. nearest: the smallest distance at which P@k is below 1.
+    best: the smallest P@k. margin: the same, and among equals the one nearest to losing one more
+    (`value` is then the problem's `keys`). nearest: the smallest distance at which P@k is below 1.
     """
 
     def __init__(self, problem: Problem, keep: str, flip_below: float) -> None:
@@ -138,6 +143,8 @@ class Judge:
         rows, device = len(problem.x), problem.x.device
         self.x_adv = problem.x.clone()
         self.value = torch.full((rows,), torch.inf if keep == "nearest" else 1.0, device=device)
+        if keep == "margin":
+            self.value = problem.keys(problem.scores)
         self.first_flip = torch.full((rows,), -1, device=device)
         self.seen = torch.zeros(rows, dtype=torch.long, device=device)  # points proposed so far
 
@@ -145,6 +152,8 @@ class Judge:
         """Those of the rows, or of all, that could still be made worse."""
         if rows is None:
             rows = torch.arange(len(self.value), device=self.value.device)
+        if self.keep == "margin":
+            return rows[self.value[rows].floor() > round(self.problem.k * self.problem.least)]
         return rows[self.value[rows] > self.problem.least] if self.keep == "best" else rows
 
     def __call__(self, proposal: Proposal) -> Tensor:
@@ -157,6 +166,11 @@ class Judge:
         precision = torch.where(part.kept(points), part.precision(found), torch.inf).view(shape)
         self._note_flips(precision, rows)
         value = precision
+        if self.keep == "margin":
+            hopeful = (precision * part.k).round() <= self.value[rows].floor()
+            index = hopeful.flatten().nonzero().flatten()
+            value = torch.full_like(precision, torch.inf, dtype=torch.float64)
+            value.view(-1)[index] = part.keys(found[index], index % len(rows))
         if self.keep == "nearest":
             x = part.x.repeat(shape[0], *[1] * (points.ndim - 1))
             far = part.region.distance(points, x).to(precision).view(shape)
@@ -164,11 +178,11 @@ class Judge:
             clearly = part.flips(found).view(shape)
             value = torch.where((precision < 1) & clearly, far, torch.inf)
         value, pick = value.min(0)  # the best of several points for one row
-        points = points.view(*shape, *points.shape[1:])
-        points = points[pick, torch.arange(len(rows), device=points.device)]
         better = torch.ones_like(pick).bool() if self.keep == "last" else value < self.value[rows]
-        self.x_adv[rows[better]] = points[better]
-        self.value[rows[better]] = value[better].to(self.value)
+        chosen = better.nonzero().flatten()
+        if len(chosen):
+            self.x_adv[rows[chosen]] = points[pick[chosen] * len(rows) + chosen]
+            self.value[rows[chosen]] = value[chosen].to(self.value)
         return precision
 
     def _note_flips(self, precision: Tensor, rows: Tensor) -> None:
@@ -188,5 +202,8 @@ class Judge:
         kept = problem.kept(x_adv)
         x_adv = torch.where(kept.view(-1, *[1] * (x_adv.ndim - 1)), x_adv, problem.x)
         precision = problem.precision(problem.explain(x_adv))
+        if self.keep == "margin":  # nearer to a flip is no flip: such a row is as it was
+            held = (precision == 1).view(-1, *[1] * (x_adv.ndim - 1))
+            x_adv = torch.where(held, problem.x, x_adv)
         distance = problem.region.distance(x_adv, problem.x)
         return AttackResult(x_adv, precision, kept, distance, self.first_flip)

@@ -21,7 +21,8 @@ class Descent:
     surrogate: a network whose explanations give the gradient, where the real one's is blind; the
     judge always looks at the real one. infinity: steps of unit largest coordinate (images,
     graphs) instead of unit length. own: steps of unit distance in the region's own norm, steepest
-    there. hold: turn a step that would cross the decision boundary along it instead.
+    there. momentum: how much of the directions so far goes into the next one. hold: turn a step
+    that would cross the decision boundary along it instead.
     """
 
     objective: Objective
@@ -32,6 +33,7 @@ class Descent:
     rate: float = 1.0
     infinity: bool = False
     own: bool = False
+    momentum: float = 0.0
     hold: bool = False
 
     def __call__(
@@ -42,6 +44,7 @@ class Descent:
         part = problem.rows(rows)
         x = (problem.x if start is None else start)[rows].detach()
         weights = Multipliers(self.constraint, self.rate, part)
+        speed = torch.zeros_like(x)
         known = same and self.surrogate is None  # scores at x are already the judge's
         for step in range(self.steps):
             if len(rows) == 0:
@@ -50,6 +53,8 @@ class Descent:
             if known and (step > 0 or start is not None):
                 yield Proposal(x, rows, scores)
             gradient = weights.combine(gradient, x)
+            if self.momentum:
+                gradient = speed = self.momentum * speed + _unit(gradient, infinity=False)
             unit = part.ball.steepest(gradient) if self.own else _unit(gradient, self.infinity)
             move = -self.size(step) * unit
             move = held(part, x, move) if self.hold else move
@@ -59,7 +64,7 @@ class Descent:
             still = judge.open_rows(rows)
             if len(still) < 0.9 * len(rows):  # finished rows leave, when it pays
                 stay = torch.isin(rows, still)
-                rows, part, x = rows[stay], part.rows(stay), x[stay]
+                rows, part, x, speed = rows[stay], part.rows(stay), x[stay], speed[stay]
                 weights = weights.rows(stay, part)
         if known and len(rows):
             yield Proposal(x, rows)

@@ -15,7 +15,6 @@ from r2et.attack.base import Attack, Judge, Proposal
 from r2et.attack.problem import Problem
 from r2et.errors import InputError, describe, require
 from r2et.explain.base import CHUNK_NUMBERS
-from r2et.rank import top_k_mask
 from r2et.region import Feasible
 
 POINTS = 8  # tried together for each row of a full batch
@@ -121,7 +120,7 @@ class Best:
     def __init__(self, problem: Problem, rows: Tensor) -> None:
         self.rows, self.part = rows, problem.rows(rows)
         self.point = self.part.x.clone()
-        self.key = self._keys(self.part.scores)
+        self.key = self.part.keys(self.part.scores)
 
     def some(self, which: Tensor) -> Best:
         """The same for some of the rows."""
@@ -134,21 +133,10 @@ class Best:
         """Points (m, A, n) with the prediction kept replace what they beat; all go to the judge."""
         flat = points.flatten(0, 1)
         scores = self.part.explain(flat)
-        keys = self._keys(scores).masked_fill(~self.part.kept(flat), torch.inf)
+        keys = self.part.keys(scores).masked_fill(~self.part.kept(flat), torch.inf)
         key, pick = keys.view(len(points), -1).min(0)
         better = key < self.key
         chosen = points[pick, torch.arange(len(pick), device=pick.device)]
         self.point = torch.where(better[:, None], chosen, self.point)
         self.key = torch.where(better, key, self.key)
         return Proposal(flat, self.rows, scores)
-
-    def _keys(self, scores: Tensor) -> Tensor:
-        """(m * A,) how many of the clean top k are left, plus a margin's share of 1."""
-        top = self.part.top.repeat(len(scores) // len(self.part.top), 1)
-        now = top_k_mask(scores, self.part.k)
-        lowest = scores.masked_fill(~(top & now), torch.inf).amin(1)
-        highest = scores.masked_fill(top | now, -torch.inf).amax(1)
-        scale = scores.abs().mean(1).clamp(min=torch.finfo(scores.dtype).tiny)
-        margin = ((lowest - highest) / scale).double()
-        # No margin where no feature is left to leave, or none to take its place.
-        return (top & now).sum(1) + (margin / (1 + margin)).nan_to_num(0.0)

@@ -9,10 +9,11 @@ from torch import Tensor
 
 from r2et.attack.base import Judge, Proposal
 from r2et.attack.problem import Problem
+from r2et.attack.random_search import push_out
 from r2et.attack.surrogate import preactivations
 from r2et.explain.base import CHUNK_NUMBERS
 from r2et.models.output import log_odds, logits
-from r2et.region import L2
+from r2et.region import L2, Linf
 
 HOLD = 0.99  # of the way to a boundary that is not to be crossed
 
@@ -20,7 +21,9 @@ HOLD = 0.99  # of the way to a boundary that is not to be crossed
 def climb(
     problem: Problem, judge: Judge, generator: torch.Generator, rounds: int, points: int
 ) -> Iterator[Proposal]:
-    """Random points around the best one so far, from far to near."""
+    """Random points around the best one so far, from far to near; in a box, half of them differ
+    from it in some coordinates only, mostly put on a face.
+    """
     for step in range(rounds):
         rows = judge.open_rows()
         if len(rows) == 0:
@@ -29,9 +32,22 @@ def climb(
         # From over half the region's size down to a fiftieth of it.
         size = 0.6 * 0.035 ** (step / max(1, rounds - 1))
         spread = part.region.sample(part.x, points, generator=generator) - part.x
-        found = (best + size * spread).flatten(0, 1)
+        found = best + size * spread
+        if isinstance(part.ball, Linf):
+            some = points // 2
+            found[:some] = replaced(part, best, spread[:some], generator)
+        found = found.flatten(0, 1)
         x = part.x.repeat(points, *[1] * (part.x.ndim - 1))
         yield Proposal(part.region.project(found, x), rows)
+
+
+def replaced(problem: Problem, best: Tensor, spread: Tensor, generator: torch.Generator) -> Tensor:
+    """best (B, ...) with some coordinates drawn anew: at x + spread (m, B, ...), or on a face."""
+    there = problem.x + spread
+    corner = push_out(problem, there.flatten(0, 1)).view_as(there)
+    draw = torch.rand(spread.shape, generator=generator).to(spread.device)
+    share = max(0.1, 1 / problem.x[0].numel())  # of the coordinates, at least one of them
+    return torch.where(draw < share, torch.where(draw < 0.7 * share, corner, there), best)
 
 
 def cross_boundaries(

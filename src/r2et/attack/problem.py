@@ -95,6 +95,21 @@ class Problem:
             result[moved] = still.sum(1).to(scores.dtype) / self.k
         return result
 
+    def keys(self, scores: Tensor, rows: Tensor | None = None) -> Tensor:
+        """How near the worst scores (m * B, n) are: how many of the clean top k are left, plus a
+        share of 1 that grows with the margin of the next one to leave: (m * B,) float64.
+
+        rows: whose scores they are, by default all rows', again and again.
+        """
+        top = self.top.repeat(len(scores) // len(self.top), 1) if rows is None else self.top[rows]
+        now = mask_of(scores, self.k)
+        lowest = scores.masked_fill(~(top & now), torch.inf).amin(1)
+        highest = scores.masked_fill(top | now, -torch.inf).amax(1)
+        scale = scores.abs().mean(1).clamp(min=torch.finfo(scores.dtype).tiny)
+        margin = ((lowest - highest) / scale).double()
+        # No margin where no feature is left to leave, or none to take its place.
+        return (top & now).sum(1) + (margin / (1 + margin)).nan_to_num(0.0)
+
     def flips(self, scores: Tensor) -> Tensor:
         """(m * B,) bool: a feature left the top k by more than rounding could make it."""
         ranked = scores.gather(1, self.order.repeat(len(scores) // len(self.order), 1))

@@ -13,6 +13,7 @@ from r2et.attack.base import Attack, Judge, Proposal
 from r2et.attack.problem import Problem
 from r2et.errors import require
 from r2et.explain.base import CHUNK_NUMBERS
+from r2et.region import Linf
 
 
 @final
@@ -61,9 +62,12 @@ def scatter(
 
 
 def push_out(problem: Problem, points: Tensor) -> Tensor:
-    """Points (m * B, ...) moved away from x as far as the region goes."""
+    """Points (m * B, ...) moved away from x as far as the region goes: a box, to its corners."""
     x = problem.x.repeat(len(points) // len(problem.x), *[1] * (problem.x.ndim - 1))
+    ball = problem.ball
+    if isinstance(ball, Linf):
+        return problem.region.project(x + ball.radius * ball.steepest(points - x), x)
     far = problem.region.distance(points, x)
-    grown = torch.where(far > 0, problem.ball.radius / torch.where(far > 0, far, 1.0), 0.0)
+    grown = torch.where(far > 0, ball.radius / torch.where(far > 0, far, 1.0), 0.0)
     grown = grown.to(points.dtype).view(-1, *[1] * (points.ndim - 1))
     return problem.region.project(x + grown * (points - x), x)

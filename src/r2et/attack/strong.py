@@ -49,9 +49,9 @@ class Plan:
 
 
 PLANS: dict[Budget, Plan] = {
-    "fast": Plan(300, (4.0,), 20, 0, 10, 16, 1, 32),
-    "standard": Plan(2000, (1.0, 4.0), 40, 1, 40, 32, 3, 128),
-    "thorough": Plan(10000, (1.0, 4.0, 16.0), 100, 3, 100, 64, 6, 512),
+    "fast": Plan(200, (4.0,), 20, 0, 10, 26, 1, 32),
+    "standard": Plan(1000, (1.0, 4.0), 40, 1, 40, 56, 3, 128),
+    "thorough": Plan(5000, (1.0, 4.0, 16.0), 100, 3, 100, 112, 6, 512),
 }
 
 
@@ -75,6 +75,10 @@ class StrongAttack(Attack):
         require(self.keep == "best", "StrongAttack", "keep", "best", self.keep)
         known = isinstance(self.budget, str) and self.budget in PLANS
         require(known, "StrongAttack", "budget", "fast, standard or thorough", self.budget)
+
+    @property
+    def judged_by(self) -> str:
+        return "margin"
 
     @property
     def length(self) -> int:
@@ -112,9 +116,11 @@ class StrongAttack(Attack):
                     size=lambda step: radius * (0.3 * (1 - step / plan.steps) + 0.01),
                     surrogate=copy,
                     own=True,
+                    momentum=0.5,
                     hold=True,
                 )
                 yield from descent(problem, judge, same=same)
                 for _ in range(plan.restarts):
-                    start = problem.region.sample(problem.x, generator=generator)[0]
+                    spread = problem.region.sample(problem.x, generator=generator)[0] - problem.x
+                    start = problem.region.project(judge.x_adv + 0.5 * spread, problem.x)
                     yield from descent(problem, judge, start, same=same)

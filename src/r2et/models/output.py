@@ -61,8 +61,9 @@ def classes(out: Tensor) -> Tensor:
         return (out[:, 0] > 0).long()
     if out.shape[1] == 2:
         return (out[:, 1] > out[:, 0]).long()
-    # Unlike argmax, a stable sort promises which of two equal logits comes first.
-    return out.sort(dim=1, descending=True, stable=True).indices[:, 0]
+    # argmax does not promise which of two equal logits it takes.
+    index = torch.arange(out.shape[1], device=out.device)
+    return torch.where(out == out.amax(1, keepdim=True), index, out.shape[1]).amin(1)
 
 
 def target_rows(where: str, target: Tensor | int | None, x: Tensor) -> Tensor | None:

@@ -30,8 +30,14 @@ def top_k_mask(scores: Tensor, k: int) -> Tensor:
 
 def mask_of(scores: Tensor, k: int) -> Tensor:
     """top_k_mask of scores that were checked before."""
-    mask = torch.zeros_like(scores, dtype=torch.bool)
-    return mask.scatter(1, _sorted(scores)[:, :k], True)
+    scores = scores.detach()
+    # Down to the k-th score: cheaper than a sort, which only rows with ties at that place need.
+    mask = scores >= scores.topk(k, dim=1, sorted=False).values.amin(1, keepdim=True)
+    tied = mask.sum(1) > k
+    if bool(tied.any()):
+        ordered = _sorted(scores[tied])[:, :k]
+        mask[tied] = torch.zeros_like(mask[tied]).scatter(1, ordered, True)
+    return mask
 
 
 def _sorted(scores: Tensor) -> Tensor:

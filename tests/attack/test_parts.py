@@ -1,0 +1,280 @@
+"""The parts of StrongAttack and what the judge notes, each against a small case done by hand."""
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from nets import make, mlp, randn
+from r2et.attack import ERAttack, MinimumNorm, RandomSearch, StrongAttack
+from r2et.attack.base import Judge, Proposal
+from r2et.attack.descent import Descent, held
+from r2et.attack.local import climb, crossings, meet, replaced
+from r2et.attack.objectives import border_gap
+from r2et.attack.problem import Problem
+from r2et.attack.random_search import push_out, scatter
+from r2et.explain import Gradient
+from r2et.models import MLP
+from r2et.models.output import classes
+from r2et.rank import precision_at_k
+from r2et.region import L2, Linf
+
+
+class Scores(nn.Module):
+    """Two classes whose log-odds have the gradient x + 5 itself: points are explanations."""
+
+    def forward(self, x):
+        odds = (x + 5).square().sum(1) / 2
+        return torch.stack([torch.zeros_like(odds), odds], 1)
+
+
+def posed(x, k=2, region=None):
+    return Problem.pose("test", Scores(), Gradient(), region or L2(100.0), x, k, None)
+
+
+# Clean scores 9, 8, 6, 5: the top two are the first two.
+CLEAN = torch.tensor([[4.0, 3.0, 1.0, 0.0]])
+SAME, NEARER, ONE, NONE = (
+    torch.tensor([row]) - 5
+    for row in ([9.0, 8, 6, 5], [9.0, 8, 7.5, 5], [9.0, 6, 8, 5], [5.0, 6, 8, 9])
+)
+
+
+def test_keys_count_what_is_left_and_then_the_margin():
+    problem = posed(CLEAN)
+    points = torch.cat([SAME, NEARER, ONE, NONE])
+    # margin over the mean score: (8 - 6) / 7, (8 - 7.5) / 7.375, (9 - 5) / 7; no one is left last
+    margin = torch.tensor([2 / 7, 0.5 / 7.375, 4 / 7, 0.0], dtype=torch.float64)
+    expected = torch.tensor([2, 2, 1, 0]) + margin / (1 + margin)
+    torch.testing.assert_close(problem.keys(problem.explain(points)), expected, atol=1e-6, rtol=0)
+    picked = problem.keys(problem.explain(points[1:3]), torch.tensor([0, 0]))
+    torch.testing.assert_close(picked, expected[1:3], atol=1e-6, rtol=0)
+
+
+def test_the_judge_keeps_the_nearer_of_two_that_lose_nothing():
+    rows = torch.tensor([0])
+    for keep, expected in (("best", CLEAN), ("margin", NEARER)):
+        judge = Judge(posed(CLEAN), keep, 1.0)
+        judge(Proposal(torch.cat([SAME, NEARER]), rows))
+        assert torch.equal(judge.x_adv, expected)
+        judge(Proposal(torch.cat([SAME, ONE]), rows))
+        assert torch.equal(judge.x_adv, ONE)
+        judge(Proposal(torch.cat([NEARER, SAME]), rows))  # nearer, but nothing lost
+        assert torch.equal(judge.x_adv, ONE)
+        assert len(judge.open_rows()) == 1
+        judge(Proposal(NONE, rows))
+        assert len(judge.open_rows()) == 0
+        assert torch.equal(judge.result().x_adv, NONE)
+        assert judge.result().precision.item() == 0
+
+
+def test_a_row_that_came_nearer_but_lost_nothing_comes_back_clean():
+    judge = Judge(posed(CLEAN), "margin", 1.0)
+    judge(Proposal(NEARER, torch.tensor([0])))
+    result = judge.result()
+    assert torch.equal(result.x_adv, CLEAN)
+    assert (result.precision.item(), result.distance.item()) == (1.0, 0.0)
+
+
+@pytest.mark.parametrize(("flip_below", "expected"), [(1.0, [5, 2]), (0.5, [6, -1])])
+def test_steps_are_counted_point_by_point_and_row_by_row(flip_below, expected):
+    """Row 0 gets six points in three proposals, row 1 two in one of them."""
+    judge = Judge(posed(CLEAN.repeat(2, 1)), "best", flip_below)
+    first, both = torch.tensor([0]), torch.tensor([0, 1])
+    judge(Proposal(torch.cat([SAME, SAME]), first))
+    judge(Proposal(torch.cat([SAME, SAME, SAME, ONE]), both))  # points, then rows: row 1's second
+    judge(Proposal(torch.cat([ONE, NONE]), first))
+    assert judge.first_flip.tolist() == expected
+    assert judge.seen.tolist() == [6, 2]
+
+
+def test_flip_below_of_an_attack_reaches_the_judge():
+    model, x = make(lambda: mlp(act="tanh")), randn(60, 6)
+    early, late = (
+        RandomSearch(L2(1.0), points=60, flip_below=f)(model, Gradient(), x, k=3)
+        for f in (1.0, 0.5)
+    )
+    assert torch.equal(early.precision, late.precision)
+    assert torch.equal(late.first_flip > 0, late.precision < 0.5)
+    assert torch.equal(early.first_flip > 0, early.precision < 1)
+    assert (late.first_flip > early.first_flip)[late.first_flip > 0].any()
+
+
+def test_climbing_goes_on_where_no_feature_is_lost_yet():
+    """The nearest flip is some steps of the climb away: only the margin shows the way."""
+    x = torch.tensor([[4.0, 3.0, -3.0, -3.5, -4.0]])
+    problem = posed(x, region=L2(3.6))
+    found = {}
+    for keep in ("best", "margin"):
+        judge, generator = Judge(problem, keep, 1.0), torch.Generator().manual_seed(0)
+        for proposal in climb(problem, judge, generator, 30, 8):
+            assert problem.region.contains(proposal.points, x.repeat(8, 1)).all()
+            judge(proposal)
+        found[keep] = float(problem.keys(problem.explain(judge.x_adv)))
+    # Straight towards a tie of the second and the third, the gap of 6 shrinks by 3.6 sqrt(2).
+    least = (6 - 3.6 * 2**0.5) / problem.explain(x).abs().mean()
+    assert found["best"] == pytest.approx(2.5, abs=0.2)
+    assert found["margin"] < 2 + 1.5 * least
+
+
+def test_a_climb_in_a_box_also_moves_few_coordinates_and_mostly_to_faces():
+    x = randn(3, 40)
+    problem = posed(x, k=5, region=Linf(0.5))
+    generator = torch.Generator().manual_seed(0)
+    best = x + 0.1
+    spread = problem.region.sample(x, 50, generator=generator) - x
+    points = replaced(problem, best, spread, generator)
+    moved = points != best
+    assert moved.float().mean().item() == pytest.approx(0.1, abs=0.01)
+    face = ((points - x).abs() - 0.5).abs() < 1e-6
+    assert (face & moved).sum().item() / moved.sum().item() == pytest.approx(0.7, abs=0.05)
+
+
+def test_points_are_pushed_out_to_corners_and_to_spheres():
+    x = randn(4, 5).clamp(-1, 1)
+    points = x.repeat(3, 1) + 0.1 * randn(12, 5)
+    points[0] = x[0]  # nowhere to go
+    box = Linf(0.5, bounds=(-1.2, 1.2), frozen=[2], scale=(1, 2, 1, 1, 1))
+    out = push_out(posed(x, region=box), points)
+    reach = 0.5 * torch.tensor([1.0, 2, 0, 1, 1]) * (points - x.repeat(3, 1)).sign()
+    torch.testing.assert_close(out, (x.repeat(3, 1) + reach).clamp(-1.2, 1.2))
+    ball = L2(0.5)
+    out = push_out(posed(x, region=ball), points)
+    far = ball.distance(out, x.repeat(3, 1))
+    torch.testing.assert_close(far, torch.tensor([0.0] + [0.5] * 11).double())
+    assert (
+        F.cosine_similarity(out[1:] - x.repeat(3, 1)[1:], points[1:] - x.repeat(3, 1)[1:]).min()
+        > 0.999
+    )
+
+
+def test_scatter_draws_each_row_the_points_it_was_promised():
+    x = randn(7, 6)
+    problem = posed(x, region=Linf(0.2))
+    for edge in (False, True):
+        judge, count = Judge(problem, "best", 1.0), 0
+        for proposal in scatter(problem, judge, torch.Generator(), 11, edge=edge):
+            count += len(proposal.points)
+            move = proposal.points - x.repeat(len(proposal.points) // 7, 1)
+            on_face = ((move.abs() - 0.2).abs() < 1e-6).float().mean().item()
+            assert on_face == (1.0 if edge else pytest.approx(0, abs=0.01))
+        assert count == 7 * 11
+
+
+def test_a_held_step_stops_before_the_decision_boundary():
+    """A linear model: boundaries are planes, and what lies along them is left alone."""
+    model = nn.Linear(3, 2, bias=False)
+    model.weight.data = torch.tensor([[0.0, 0, 0], [2.0, 0, 0]])  # log-odds 2 x_0
+    x = torch.tensor([[1.0, 0, 0], [1.0, 0, 0], [-1.0, 0, 0]])
+    problem = Problem.pose("test", model, Gradient(), L2(9.0), x, 1, None)
+    move = torch.tensor([[-3.0, 1, 0], [-0.5, 1, 0], [3.0, 0, 2]])
+    expected = torch.tensor([[-0.9, 1, 0], [-0.5, 1, 0], [0.9, 0, 2]])
+    torch.testing.assert_close(held(problem, x, move), expected)
+    across = torch.tensor([[-1.0, 0, 0], [1.0, 0, 0], [-1.0, 0, 0]])  # row 0 is on the wrong side
+    assert held(problem, across, torch.zeros_like(x))[0, 0].item() == pytest.approx(0.9)
+
+
+def test_meet_is_the_shortest_step_to_two_planes():
+    u, v = randn(4, 5, 6, seed=1).double(), randn(4, 5, 6, seed=2).double()
+    for share in (1.0, 0.99):
+        d = meet(u, v, share)
+        torch.testing.assert_close((u * d).sum(2), (u * u).sum(2))
+        torch.testing.assert_close((v * d).sum(2), share * (v * v).sum(2))
+        for i in range(5):  # in the span of both, so nothing shorter does it
+            both = torch.stack([u[0, i], v[0, i]], 1)
+            back = both @ torch.linalg.lstsq(both, d[0, i]).solution
+            torch.testing.assert_close(back, d[0, i])
+    assert not meet(u, 2 * u, 1.0).any()
+
+
+def test_crossings_switch_what_they_say():
+    """Each single step changes the sign of its unit; with two, of both, or of the first alone."""
+    model, x = make(lambda: MLP(12, (6,)), seed=1), randn(5, 12)
+    problem = Problem.pose("test", model, Gradient(), L2(9.0), x, 4, None)
+    steps = crossings(problem, x, torch.Generator(), 6)
+    count, pairs = 6, 15
+    assert len(steps) == count + 3 * pairs + count
+    unit = lambda at: model.layers[0](at) > 0  # noqa: E731
+    clean = unit(x)
+    switched = torch.stack([unit(x + 1.001 * s) != clean for s in steps])  # (C, B, units)
+    assert switched[:count].diagonal(dim1=0, dim2=2).all()
+    both, first, second = switched[count : count + 3 * pairs].split(pairs)
+    assert (both.sum(2) >= 2).all()
+    # One of each pair and just not the other: across one plane fewer, at least by itself.
+    assert (first.sum(2) < both.sum(2)).float().mean() > 0.5
+    assert (second.sum(2) < both.sum(2)).float().mean() > 0.5
+    assert not torch.equal(first, second)
+    # The last are those that, by the linear model, stay in the class.
+    margin = classes(model(x + steps[-1])) == classes(model(x))
+    assert margin.float().mean() > 0.5
+
+
+def test_momentum_adds_up_unit_directions():
+    model, x = make(lambda: mlp(act="tanh")), randn(4, 6)
+    problem = Problem.pose("test", model, Gradient(), L2(9.0), x, 2, None)
+    judge = Judge(problem, "last", 1.0)
+    descent = Descent(border_gap, 2, size=lambda _: 0.1, own=True, momentum=0.5)
+    points = [p.points for p in descent(problem, judge)]
+
+    def unit(at):
+        slope = descent.gradient(problem, at)[1]
+        return slope / slope.norm(dim=1, keepdim=True)
+
+    one = x - 0.1 * unit(x)
+    push = 0.5 * unit(x) + unit(one)
+    two = one - 0.1 * push / push.norm(dim=1, keepdim=True)
+    torch.testing.assert_close(points[0], one)
+    torch.testing.assert_close(points[1], two)
+
+
+def test_through_keeps_a_given_target():
+    """Of three classes, another than the predicted is explained: by transfer, too."""
+    model, x = make(lambda: mlp(act="tanh", classes=3)), randn(40, 6)
+    target = (classes(model(x)) + 1) % 3
+    attack = ERAttack(L2(1.0), steps=10, step_size=0.1, keep="last")
+    through = ERAttack(L2(1.0), steps=10, step_size=0.1, keep="last", through=Gradient())
+    direct = attack(model, Gradient(), x, k=2, target=target)
+    assert torch.equal(through(model, Gradient(), x, k=2, target=target).x_adv, direct.x_adv)
+    assert not torch.equal(attack(model, Gradient(), x, k=2).x_adv, direct.x_adv)
+
+
+def test_minimum_norm_asks_the_strong_attack_about_the_given_target(monkeypatch):
+    """Nothing but StrongAttack searches: what it finds for the rows left over is taken over."""
+    model, x = make(lambda: mlp(classes=3)), randn(12, 6)
+    target = (classes(model(x)) + 1) % 3
+    for part in ("scatter", "_cross_nearest", "_newton", "_descend_within", "_walk", "_shrink"):
+        monkeypatch.setattr(f"r2et.attack.minimum_norm.{part}", lambda *_, **__: iter(()))
+    region = L2(1.5)
+    found = MinimumNorm(region, budget="fast")(model, Gradient(), x, k=2, target=target)
+    strong = StrongAttack(region, budget="fast")(model, Gradient(), x, k=2, target=target)
+    assert torch.equal(found.x_adv, strong.x_adv)
+    assert found.radius.isfinite().any()
+    again = Gradient()(model, found.x_adv, target)
+    expected = precision_at_k(Gradient()(model, x, target), again, 2)
+    torch.testing.assert_close(found.precision, expected)
+
+
+def test_the_bar_ends_where_it_should(monkeypatch):
+    """Whatever finishes early or takes more points than planned, the whole is the whole."""
+    from contextlib import contextmanager
+
+    steps, totals = [], []
+
+    @contextmanager
+    def bar(_, total, show):
+        assert show
+        totals.append(total)
+        yield steps.append
+
+    monkeypatch.setattr("r2et.attack.base.bar", bar)
+    model, x = make(mlp), randn(7, 6)
+    for attack in (
+        StrongAttack(L2(0.5), budget="fast", chunk=3, progress=True),
+        MinimumNorm(L2(2.0), budget="fast", progress=True),
+        ERAttack(L2(0.5), steps=5, step_size=0.1, progress=True),
+        RandomSearch(L2(0.5), points=3, progress=True),
+    ):
+        steps.clear()
+        attack(model, Gradient(), x, k=1)
+        assert min(steps) >= 0
+        assert sum(steps) == totals[-1] == 7 * attack.length
