@@ -8,13 +8,15 @@ from torch.nn import functional as F
 from nets import make, mlp, randn
 from r2et.attack import ERAttack, MinimumNorm, RandomSearch, StrongAttack
 from r2et.attack.base import Judge, Proposal
+from r2et.attack.constraints import Multipliers
 from r2et.attack.descent import Descent, held
-from r2et.attack.local import climb, crossings, meet, replaced
+from r2et.attack.local import climb, crossings, meet, nearest_units, replaced
 from r2et.attack.objectives import border_gap
 from r2et.attack.problem import Problem
 from r2et.attack.random_search import push_out, scatter
+from r2et.attack.surrogate import preactivations
 from r2et.explain import Gradient
-from r2et.models import MLP
+from r2et.models import MLP, SiameseCNN
 from r2et.models.output import classes
 from r2et.rank import precision_at_k
 from r2et.region import L2, Linf
@@ -278,3 +280,145 @@ def test_the_bar_ends_where_it_should(monkeypatch):
         attack(model, Gradient(), x, k=1)
         assert min(steps) >= 0
         assert sum(steps) == totals[-1] == 7 * attack.length
+
+
+class Functional(nn.Module):
+    """A network whose kinks are functions of its forward."""
+
+    def __init__(self, first, second, act):
+        super().__init__()
+        self.first, self.second, self.act = first, second, act
+
+    def forward(self, x):
+        return self.second(self.act(self.first(x)))
+
+
+@pytest.mark.parametrize(
+    ("act", "kinks"),
+    [
+        (torch.relu, (0,)),
+        (F.relu, (0,)),
+        (lambda z: F.relu(z, inplace=True), (0,)),
+        (lambda z: F.leaky_relu(z, 0.2), (0,)),
+        (lambda z: z.clamp(min=0), (0,)),
+        (lambda z: F.prelu(z, torch.tensor([0.1])), (0,)),
+        (F.relu6, (0, 6)),
+        (lambda z: F.hardtanh(z, -0.5, 0.5), (-0.5, 0.5)),
+        (nn.ReLU(), (0,)),
+        (nn.Hardtanh(), (-1, 1)),
+        (nn.Threshold(0.3, 0.0), (0.3,)),
+        (torch.tanh, ()),
+    ],
+)
+def test_kinks_are_seen_however_they_are_called(act, kinks):
+    first, second = make(lambda: nn.Linear(6, 5)), make(lambda: nn.Linear(5, 2))
+    model, x = Functional(first, second, act), randn(4, 6)
+    with torch.no_grad():
+        seen = preactivations(model, x)
+        expected = [first(x) - kink for kink in kinks]
+    assert len(seen) == len(expected)
+    for a, b in zip(seen, expected, strict=True):
+        torch.testing.assert_close(a, b)
+
+
+def test_a_function_is_crossed_as_a_module_is():
+    build = lambda: MLP(12, (32,))  # noqa: E731
+    model, x = make(build, seed=1), randn(40, 12)
+    first, second = model.layers[0], model.layers[-1]
+    twin = Functional(first, second, lambda z: F.leaky_relu(z, 0.01))
+    torch.testing.assert_close(twin(x), model(x))
+    found = [
+        MinimumNorm(Linf(0.2), budget="fast")(net, Gradient(), x, k=4).radius
+        for net in (model, twin)
+    ]
+    torch.testing.assert_close(found[0], found[1], rtol=1e-4, atol=1e-6)
+    assert found[0].isfinite().any()
+
+
+def test_of_many_units_the_nearest_are_crossed():
+    """One hidden layer: a unit's distance is |a| / ||w||, here told from a few random moves."""
+    model, x = make(lambda: MLP(12, (400,)), seed=1), randn(20, 12)
+    model.layers[0].weight.data *= torch.logspace(-1, 1, 400)[:, None]  # of very different slopes
+    model.layers[0].bias.data *= torch.logspace(-1, 1, 400)
+    problem = Problem.pose("test", model, Gradient(), L2(0.5), x, 4, None)
+    values = model.layers[0](x)
+    far = values.abs() / model.layers[0].weight.norm(dim=1)
+    chosen = nearest_units(problem, x, values, torch.Generator().manual_seed(0), 40)
+    true = far.topk(40, largest=False).indices
+    hit = (chosen[:, :, None] == true[:, None]).any(2).float().mean()
+    assert hit > 0.6  # of a choice at random 0.1, of the smallest pre-activations 0.3
+    steps = crossings(problem, x, torch.Generator().manual_seed(0), 40)[:40]
+    torch.testing.assert_close(
+        steps.norm(dim=2).T, far.gather(1, chosen).clamp(max=1.0), rtol=1e-3, atol=1e-6
+    )
+
+
+def test_a_judge_of_several_rows_takes_each_rows_own_top_k():
+    x = torch.cat([CLEAN, CLEAN.flip(1)])
+    judge = Judge(posed(x), "margin", 1.0)
+    judge(Proposal(torch.cat([NEARER, NEARER.flip(1)]), torch.tensor([0, 1])))
+    assert torch.equal(judge.x_adv, torch.cat([NEARER, NEARER.flip(1)]))
+
+
+def test_the_strong_attack_uses_its_parts(monkeypatch):
+    """Judged by margin; descents hold the class, gather momentum, and start at the worst so far."""
+    made, starts, judges = [], [], []
+
+    class Noted(Descent):
+        def __call__(self, problem, judge, start=None, *, same=True):
+            made.append(self)
+            starts.append((start, judge.x_adv.clone()))
+            judges.append(judge)
+            return super().__call__(problem, judge, start, same=same)
+
+    monkeypatch.setattr("r2et.attack.strong.Descent", Noted)
+    model, x = make(lambda: MLP(12, (16,)), seed=1), randn(20, 12)
+    StrongAttack(L2(0.5))(model, Gradient(), x, k=4)
+    assert all(d.hold and d.own and d.momentum > 0 for d in made)
+    assert all(judge.keep == "margin" for judge in judges)
+    around = [(start - best).norm(dim=1) for start, best in starts if start is not None]
+    assert len(around) == len(made) // 2
+    assert max(float(far.max()) for far in around) < 0.26  # half a random move
+
+
+def test_a_climb_in_a_box_proposes_both_kinds():
+    x = randn(2, 40)
+    problem = posed(x, k=5, region=Linf(0.5))
+    judge = Judge(problem, "margin", 1.0)
+    proposal = next(climb(problem, judge, torch.Generator().manual_seed(0), 1, 10))
+    same = (proposal.points.view(10, 2, 40) == x).float().mean((1, 2))
+    assert (same[:5] > 0.8).all()
+    assert (same[5:] == 0).all()
+
+
+def test_a_crossing_stays_in_the_class_by_the_linear_model():
+    """A network of one kink far from the decision boundary: u . d = u . u, margin left by 1 %."""
+    first, second = nn.Linear(2, 2), nn.Linear(2, 2)
+    first.weight.data, first.bias.data = torch.eye(2), torch.tensor([0.0, 100.0])
+    second.weight.data = torch.tensor([[0.0, 0], [0.1, 1.0]])
+    second.bias.data = torch.tensor([0.0, -100.0])
+    model = nn.Sequential(first, nn.ReLU(), second).requires_grad_(False)
+    x = torch.tensor([[1.0, 0.05]])  # log-odds 0.15; across the first kink 0.05
+    problem = Problem.pose("test", model, Gradient(), L2(9.0), x, 1, None)
+    steps = crossings(problem, x, torch.Generator(), 2)
+    held_in = steps[-2]  # the first unit's
+    assert held_in[0, 0].item() == pytest.approx(-1, abs=1e-4)
+    assert (0.1 * held_in[0, 0] + held_in[0, 1]).item() == pytest.approx(-0.99 * 0.15, abs=1e-4)
+
+
+def test_a_siamese_networks_three_predictions_each_have_a_weight():
+    model = make(SiameseCNN, dtype=torch.float64)
+    x = randn(3, 2, 1, 28, 28, dtype=torch.float64)
+    problem = Problem.pose("test", model, Gradient(), L2(1.0), x, 5, None)
+    weights = Multipliers("gda", 0.7, problem)
+    assert weights.gamma.shape == (3, 4)
+    moved = x + 0.3 * randn(*x.shape, seed=5, dtype=torch.float64)
+    outs = zip(model.predictions(x), model.predictions(moved), strict=True)
+    change = []
+    for before, now in outs:
+        a, b = before.log_softmax(1), now.log_softmax(1)
+        change.append((a.exp() * (a - b)).sum(1).detach())
+    assert all((c > 0).all() for c in change)
+    weights.combine(torch.ones_like(x), moved)
+    expected = 0.25 + 0.7 * torch.stack([torch.zeros(3), *change], 1)
+    torch.testing.assert_close(weights.gamma, expected / expected.sum(1, keepdim=True))

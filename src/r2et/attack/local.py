@@ -15,6 +15,7 @@ from r2et.explain.base import CHUNK_NUMBERS
 from r2et.models.output import log_odds, logits
 from r2et.region import L2, Linf
 
+PROBES = 4  # random moves that tell how much a unit changes within the region
 HOLD = 0.99  # of the way to a boundary that is not to be crossed
 
 
@@ -137,22 +138,37 @@ def shortest(problem: Problem, value: Tensor, slope: Tensor) -> Tensor:
 def boundary_steps(
     problem: Problem, at: Tensor, generator: torch.Generator, units: int
 ) -> Tensor | None:
-    """Shortest steps (U, B, ...) from `at` to where each of up to `units` units switches."""
-    with torch.enable_grad(), preactivations(problem.model) as seen:
+    """Shortest steps (U, B, ...) from `at` to where units switch, of each row's `units` nearest."""
+    with torch.enable_grad():
         point = at.detach().requires_grad_()
-        problem.model(point.clone())
-        usable = [a for a in seen if a.requires_grad and len(a) == len(at)]
+        usable = [a for a in preactivations(problem.model, point) if a.requires_grad]
         if not usable:
             return None
-        flat = torch.cat([a.flatten(1) for a in usable], 1)
-        chosen = torch.arange(flat.shape[1])
-        if len(chosen) > units:
-            chosen = torch.randperm(len(chosen), generator=generator)[:units]
+        values = torch.cat([a.flatten(1) for a in usable], 1)
+        if values.shape[1] > units:
+            values = values.gather(1, nearest_units(problem, at, values.detach(), generator, units))
         steps = []
-        for unit in chosen.tolist():
-            value = flat[:, unit]
+        for value in values.unbind(1):
             (slope,) = torch.autograd.grad(
                 value.sum(), point, retain_graph=True, materialize_grads=True
             )
             steps.append(shortest(problem, value.detach(), slope))
     return torch.stack(steps)
+
+
+def nearest_units(
+    problem: Problem, at: Tensor, values: Tensor, generator: torch.Generator, units: int
+) -> Tensor:
+    """(B, units) those whose pre-activations (B, U) are least in terms of their typical change.
+
+    The change is that of `PROBES` random moves as large as the region allows.
+    """
+    spread = problem.region.sample(problem.x, PROBES, generator=generator) - problem.x
+    squares = torch.zeros_like(values)
+    with torch.no_grad():
+        for move in spread:
+            there = preactivations(problem.model, at + move)
+            found = torch.cat([a.flatten(1) for a in there], 1)
+            squares += (found - values).square() if found.shape == values.shape else 1.0
+    far = values.abs() / squares.sqrt()  # infinite, or NaN, where nothing moves it
+    return far.nan_to_num(torch.inf, torch.inf).topk(units, dim=1, largest=False).indices

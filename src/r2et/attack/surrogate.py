@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
-
 import torch
 from torch import Tensor, nn
 
 from r2et.attack.problem import Problem
 from r2et.models import smooth
-from r2et.models.smooth import MODULES
-
-KINKED = (*MODULES, nn.PReLU)
+from r2et.models.functional import Watched
 
 
 def surrogates(problem: Problem, sharpness: tuple[float, ...]) -> list[nn.Module | None]:
@@ -39,34 +33,19 @@ def preactivation_change(problem: Problem) -> float:
     few = problem.x[:64]
     generator = torch.Generator().manual_seed(0)
     there = problem.region.sample(few, 4, generator=generator).flatten(0, 1)
-    with torch.no_grad(), preactivations(problem.model) as seen:
-        problem.model(there.clone())
-        problem.model(few.repeat(4, *[1] * (few.ndim - 1)))
-    half = len(seen) // 2
-    pairs = [(a, b) for a, b in zip(seen[:half], seen[half:], strict=False) if a.shape == b.shape]
-    if not pairs:  # kinks that are no modules: take the region's own size
+    with torch.no_grad():
+        moved = preactivations(problem.model, there)
+        clean = preactivations(problem.model, few.repeat(4, *[1] * (few.ndim - 1)))
+    pairs = [(a, b) for a, b in zip(moved, clean, strict=False) if a.shape == b.shape]
+    if not pairs:  # no kinks that can be seen: take the region's own size
         return problem.ball.radius
     change = torch.cat([(a - b).abs().flatten() for a, b in pairs])
     middle = float(change[change > 0].median()) if bool((change > 0).any()) else 0.0
     return middle or problem.ball.radius
 
 
-@contextmanager
-def preactivations(model: nn.Module) -> Iterator[list[Tensor]]:
-    """Collects what enters each kinked activation module while the model runs."""
-    seen: list[Tensor] = []
-
-    def note(_: nn.Module, inputs: tuple[Any, ...]) -> None:
-        # A clone: an in-place activation overwrites what it is given.
-        seen.append(inputs[0].clone())
-
-    handles = [
-        module.register_forward_pre_hook(note)
-        for module in model.modules()
-        if isinstance(module, KINKED)
-    ]
-    try:
-        yield seen
-    finally:
-        for handle in handles:
-            handle.remove()
+def preactivations(model: nn.Module, x: Tensor) -> list[Tensor]:
+    """What enters each kinked activation at x, module or function, less the kink: (B, ...) each."""
+    with Watched() as watched:
+        model(x.clone())  # a copy: a model may begin with an operation in place
+    return [a for a in watched.seen if a.ndim > 0 and len(a) == len(x)]

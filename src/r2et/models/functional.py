@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeGuard
 
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
@@ -97,8 +97,7 @@ class Softened(TorchFunctionMode):
         if name is None:
             return func(*args, **given)
         x = args[0] if args else given.get("input")
-        # A clamp of whole numbers is an index, one of a weight a constraint: not activations.
-        if not isinstance(x, Tensor) or not x.is_floating_point() or isinstance(x, nn.Parameter):
+        if not _activation(x):
             return func(*args, **given)
         if name in REFUSED or given.get("out") is not None:
             reason = REFUSED.get(name, "with out=, which autograd cannot follow")
@@ -114,6 +113,46 @@ class Softened(TorchFunctionMode):
         if called.endswith("_") or arguments.get("inplace"):
             return overwrite(x, hinge.smooth(x.clone(), self.rho))
         return hinge.smooth(x, self.rho)
+
+
+class Watched(TorchFunctionMode):
+    """While active, notes how far every ReLU-like call's input is from its kinks.
+
+    seen: x - kink for each call, of a module or a function, and each of its kinks. Sees what
+    Softened does, and changes nothing.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[Tensor] = []
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Arguments | None = None
+    ) -> Any:
+        del types
+        given = dict(kwargs or {})
+        name = NAMES.get(getattr(func, "__name__", ""), "")
+        x = args[0] if args else given.get("input")
+        if (name in FUNCTIONS or name == "prelu") and _activation(x):
+            # A new tensor each: a call in place overwrites what it is given.
+            self.seen += [x - kink for kink in _kinks(name, args, given)]
+        return func(*args, **given)
+
+
+def _activation(x: Any) -> TypeGuard[Tensor]:
+    """A clamp of whole numbers is an index, one of a weight a constraint: not activations."""
+    return isinstance(x, Tensor) and x.is_floating_point() and not isinstance(x, nn.Parameter)
+
+
+def _kinks(name: str, args: tuple[Any, ...], given: Arguments) -> list[float]:
+    if name == "prelu":
+        return [0.0]
+    order, make = FUNCTIONS[name]
+    arguments = {**dict(zip(order, args[1:], strict=False)), **given}
+    if name == "threshold":  # one that jumps has its place too
+        return [arguments["threshold"]]
+    hinge = make(arguments)
+    return [] if hinge is None else [kink for _, kink in hinge.kinks]
 
 
 def _caller() -> str:
