@@ -344,6 +344,18 @@ def broken(feature, value):
             lambda: list(FEASIBLE.enumerate(rows(), limit=30)),
             "x must be rows of at most 30 feasible points (the limit), got x[1] with 40.",
         ),
+        (
+            lambda: FEASIBLE.project(rows().double(), rows()),
+            "x_adv must be torch.float32 as x is, got float64 tensor of shape (4, 13) on cpu.",
+        ),
+        (
+            lambda: FEASIBLE.project(rows() / 0, rows()),
+            "x_adv must be finite, got NaN or infinity in 4 of 4 rows, first in row 0.",
+        ),
+        (
+            lambda: FEASIBLE.distance(rows()[:, :5], rows()[:, :5]),
+            "x must be of shape (B, 13), got float32 tensor of shape (4, 5) on cpu.",
+        ),
         (lambda: FEASIBLE.sample(rows(), 0), "count must be a positive whole number, got 0."),
     ],
 )

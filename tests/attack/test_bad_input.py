@@ -5,7 +5,14 @@ import torch
 from torch import nn
 
 from nets import make, mlp, randn
-from r2et.attack import ERAttack, MinimumNorm, RandomSearch, StrongAttack
+from r2et.attack import (
+    ERAttack,
+    MinimumNorm,
+    ParetoAttack,
+    RandomSearch,
+    StrongAttack,
+    TrustRegionAttack,
+)
 from r2et.errors import InputError
 from r2et.explain import Captum, Gradient
 from r2et.region import L2
@@ -74,6 +81,31 @@ def attacked(attack=None, model=MODEL, explainer=None, x=X, k=2, **rest):
         (
             lambda: attacked(explainer=lambda *_: X),
             "RandomSearch: explainer must be an Explainer, got <function",
+        ),
+        (lambda: RandomSearch(points=True), "RandomSearch: points must be a positive whole number"),
+        (lambda: RandomSearch(progress=1), "RandomSearch: progress must be True or False, got 1."),
+        (lambda: ERAttack(step_size=True), "ERAttack: step_size must be positive, got True."),
+        (lambda: StrongAttack(through=3), "StrongAttack: through must be None or an Explainer"),
+        (lambda: MinimumNorm(through=3), "MinimumNorm: through must be None or an Explainer"),
+        (lambda: ParetoAttack(steps=True), "ParetoAttack: steps must be a positive whole number"),
+        (lambda: ParetoAttack(armijo="a"), "ParetoAttack: armijo must be between 0 and 1, got a."),
+        (lambda: ParetoAttack(limit="a"), "ParetoAttack: limit must be None or positive, got a."),
+        (lambda: ParetoAttack(penalty=None), "ParetoAttack: penalty must be positive, got None."),
+        (lambda: ParetoAttack(rho=-1), "ParetoAttack: rho must be None or positive, got -1."),
+        (
+            lambda: TrustRegionAttack(epsilon="a"),
+            "TrustRegionAttack: epsilon must be positive, got a.",
+        ),
+        (
+            lambda: TrustRegionAttack(gamma=[0.5]),
+            "TrustRegionAttack: gamma must be between 0 and 1, got [0.5].",
+        ),
+        (lambda: TrustRegionAttack(input="a"), "TrustRegionAttack: input must be 0 or more, got a"),
+        (lambda: TrustRegionAttack(rho=True), "TrustRegionAttack: rho must be None or positive"),
+        (lambda: TrustRegionAttack(beyond=1), "TrustRegionAttack: beyond must be True or False"),
+        (
+            lambda: TrustRegionAttack(observer=3),
+            "TrustRegionAttack: observer must be None or a function of the search, got 3.",
         ),
         (lambda: attacked(k=0), "RandomSearch: k must be in 1..5 for 6 features, got 0."),
         (lambda: attacked(k=6), "RandomSearch: k must be in 1..5 for 6 features, got 6."),

@@ -20,6 +20,17 @@ from r2et.progress import bar
 from r2et.region import L2, Region
 
 
+def check_count(where: str, name: str, value: object) -> None:
+    """A setting that counts something; True is no number."""
+    require(type(value) is int and value > 0, where, name, "a positive whole number", value)
+
+
+def check_between(where: str, name: str, value: object, what: str, high: float = torch.inf) -> None:
+    """A setting that is a number above 0 and below `high`."""
+    good = isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < high
+    require(good, where, name, what, value)
+
+
 class AttackResult(NamedTuple):
     """What an attack did to each of B rows.
 
@@ -70,8 +81,9 @@ class Attack(ABC):
         where = type(self).__name__
         require(isinstance(self.region, Region), where, "region", "a Region", self.region)
         require(self.keep in ("best", "last"), where, "keep", "best or last", self.keep)
-        good = isinstance(self.flip_below, int | float) and 0 < self.flip_below <= 1
+        good = type(self.flip_below) in (int, float) and 0 < self.flip_below <= 1
         require(good, where, "flip_below", "in (0, 1]", self.flip_below)
+        require(type(self.progress) is bool, where, "progress", "True or False", self.progress)
         good = self.chunk is None or (type(self.chunk) is int and self.chunk > 0)
         require(good, where, "chunk", "None or a positive whole number", self.chunk)
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from r2et.attack import objectives
-from r2et.attack.base import Attack, Judge, Proposal
+from r2et.attack.base import Attack, Judge, Proposal, check_between, check_count
 from r2et.attack.constraints import CONSTRAINTS, Constraint
 from r2et.attack.descent import Descent
 from r2et.attack.problem import Objective, Problem
@@ -44,13 +44,11 @@ class GradientAttack(Attack):
     def __post_init__(self) -> None:
         super().__post_init__()
         where, names = type(self).__name__, ", ".join(CONSTRAINTS)
-        good = type(self.steps) is int and self.steps > 0
-        require(good, where, "steps", "a positive whole number", self.steps)
+        check_count(where, "steps", self.steps)
         for name in ("step_size", "rate", "rho"):
             value = getattr(self, name)
-            good = isinstance(value, int | float) and 0 < value < torch.inf
-            good = good or (name == "rho" and value is None)
-            require(good, where, name, "positive", value)
+            if name != "rho" or value is not None:
+                check_between(where, name, value, "positive")
         good = self.through is None or isinstance(self.through, Explainer)
         require(good, where, "through", "None or an Explainer", self.through)
         require(self.norm in ("l2", "linf"), where, "norm", "l2 or linf", self.norm)

@@ -44,6 +44,8 @@ class MinimumNorm(Attack):
         as_ball("MinimumNorm", self.region)
         known = isinstance(self.budget, str) and self.budget in PLANS
         require(known, "MinimumNorm", "budget", "fast, standard or thorough", self.budget)
+        good = self.through is None or isinstance(self.through, Explainer)
+        require(good, "MinimumNorm", "through", "None or an Explainer", self.through)
         require(self.keep == "best", "MinimumNorm", "keep", "best (the nearest)", self.keep)
 
     @property

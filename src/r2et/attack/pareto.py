@@ -9,7 +9,7 @@ from typing import Literal, final
 import torch
 from torch import Tensor
 
-from r2et.attack.base import Attack, Judge, Proposal
+from r2et.attack.base import Attack, Judge, Proposal, check_between, check_count
 from r2et.attack.gradient import check_differentiable, surrogate
 from r2et.attack.problem import Problem
 from r2et.attack.steepest import Descent, Near, common_descent
@@ -45,18 +45,17 @@ class ParetoAttack(Attack):
     def __post_init__(self) -> None:
         super().__post_init__()
         where = type(self).__name__
-        good = isinstance(self.steps, int) and self.steps > 0
-        require(good, where, "steps", "a positive whole number", self.steps)
+        check_count(where, "steps", self.steps)
         require(self.pairs in ("all", "closest"), where, "pairs", "all or closest", self.pairs)
-        require(0 < self.armijo < 1, where, "armijo", "between 0 and 1", self.armijo)
+        check_between(where, "armijo", self.armijo, "between 0 and 1", 1.0)
         names = ("none", "argmax", "distance")
         good = self.constraint in names
         require(good, where, "constraint", f"one of {', '.join(names)}", self.constraint)
-        good = self.limit is None or 0 < self.limit < torch.inf
-        require(good, where, "limit", "None or positive", self.limit)
+        for name in ("limit", "rho"):
+            if getattr(self, name) is not None:
+                check_between(where, name, getattr(self, name), "None or positive")
         for name in ("penalty", "tolerance"):
-            value = getattr(self, name)
-            require(0 < value < torch.inf, where, name, "positive", value)
+            check_between(where, name, getattr(self, name), "positive")
 
     @property
     def length(self) -> int:

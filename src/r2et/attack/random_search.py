@@ -9,7 +9,7 @@ from typing import final
 import torch
 from torch import Tensor
 
-from r2et.attack.base import Attack, Judge, Proposal
+from r2et.attack.base import Attack, Judge, Proposal, check_count
 from r2et.attack.problem import Problem
 from r2et.errors import require
 from r2et.explain.base import CHUNK_NUMBERS
@@ -26,8 +26,7 @@ class RandomSearch(Attack):
     def __post_init__(self) -> None:
         super().__post_init__()
         require(self.keep == "best", "RandomSearch", "keep", "best", self.keep)
-        good = isinstance(self.points, int) and self.points > 0
-        require(good, "RandomSearch", "points", "a positive whole number", self.points)
+        check_count("RandomSearch", "points", self.points)
 
     @property
     def length(self) -> int:

@@ -75,6 +75,8 @@ class StrongAttack(Attack):
         require(self.keep == "best", "StrongAttack", "keep", "best", self.keep)
         known = isinstance(self.budget, str) and self.budget in PLANS
         require(known, "StrongAttack", "budget", "fast, standard or thorough", self.budget)
+        good = self.through is None or isinstance(self.through, Explainer)
+        require(good, "StrongAttack", "through", "None or an Explainer", self.through)
 
     @property
     def judged_by(self) -> str:

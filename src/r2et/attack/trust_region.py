@@ -9,7 +9,7 @@ from typing import NamedTuple, final
 import torch
 from torch import Tensor, nn
 
-from r2et.attack.base import Attack, AttackResult, Judge, Proposal
+from r2et.attack.base import Attack, AttackResult, Judge, Proposal, check_between, check_count
 from r2et.attack.gradient import check_differentiable, surrogate
 from r2et.attack.problem import Problem
 from r2et.attack.trust_search import Outcome, Rules, Search
@@ -64,17 +64,20 @@ class TrustRegionAttack(Attack):
     def __post_init__(self) -> None:
         super().__post_init__()
         where = type(self).__name__
-        good = isinstance(self.steps, int) and self.steps > 0
-        require(good, where, "steps", "a positive whole number", self.steps)
+        check_count(where, "steps", self.steps)
         for name in ("epsilon", "trust"):
-            value = getattr(self, name)
-            require(0 < value < torch.inf, where, name, "positive", value)
+            check_between(where, name, getattr(self, name), "positive")
         for name in ("prediction", "input"):
             value = getattr(self, name)
-            require(0 <= value < torch.inf, where, name, "0 or more", value)
+            good = type(value) in (int, float) and 0 <= value < torch.inf
+            require(good, where, name, "0 or more", value)
         for name in ("gamma", "eta", "tolerance"):
-            value = getattr(self, name)
-            require(0 < value < 1, where, name, "between 0 and 1", value)
+            check_between(where, name, getattr(self, name), "between 0 and 1", 1.0)
+        if self.rho is not None:
+            check_between(where, "rho", self.rho, "None or positive")
+        require(type(self.beyond) is bool, where, "beyond", "True or False", self.beyond)
+        good = self.observer is None or callable(self.observer)
+        require(good, where, "observer", "None or a function of the search", self.observer)
 
     @property
     def length(self) -> int:

@@ -11,7 +11,7 @@ from typing import Any, final
 import torch
 from torch import Tensor
 
-from r2et.checks import check_same_shape
+from r2et.checks import check_input, check_same_shape
 from r2et.errors import require
 from r2et.region.base import Region
 from r2et.region.choices import Choices, drawn, patterns, ways
@@ -82,7 +82,7 @@ class Feasible(Region):
     def project(self, x_adv: Tensor, x: Tensor) -> Tensor:
         """The feasible point with the smallest `distance` to x_adv (B, n); x where all tie."""
         self.check(x)
-        check_same_shape(type(self).__name__, x_adv, x, "x_adv", "x")
+        self._check_moved(x_adv, x)
         numbers, choices = self._rows(x)
         values = numbers.nearest(x_adv[:, numbers.features])
         return self._place(x[None], numbers, values, choices, choices.nearest(x_adv)[None])[0]
@@ -125,12 +125,21 @@ class Feasible(Region):
         A metric for all inputs, sum of |x_adv - x| / weight: the weight is a number's longest move,
         2 for a one-hot feature (a switch changes two), and 1 for all others.
         """
-        check_same_shape(type(self).__name__, x_adv, x, "x_adv", "x")
+        self._check_moved(x_adv, x)
+        width = len(self._weights)
+        require(x.shape[1:] == (width,), type(self).__name__, "x", f"of shape (B, {width})", x)
         return ((x_adv.double() - x.double()).abs() / self._weights.to(x.device)).sum(1)
 
     def contains(self, x_adv: Tensor, x: Tensor) -> Tensor:
         """(B,) bool: exactly one of the points that project, sample and enumerate give."""
         return (self.project(x_adv, x) == x_adv).all(1)
+
+    def _check_moved(self, x_adv: Tensor, x: Tensor) -> None:
+        where = type(self).__name__
+        check_input(where, x)
+        check_input(where, x_adv, "x_adv")
+        check_same_shape(where, x_adv, x, "x_adv", "x")
+        require(x_adv.dtype == x.dtype, where, "x_adv", f"{x.dtype} as x is", x_adv)
 
     def check(self, x: Tensor) -> None:
         """Refuse rows that the schema could not have encoded."""
