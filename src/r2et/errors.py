@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -15,8 +17,25 @@ class InputError(R2ETError, ValueError):
     """An argument, a model or a file that cannot be used; the message says what to give instead."""
 
 
+class RowError(InputError):
+    """Something wrong with what a model makes of one row; whoever split a batch renumbers it."""
+
+    def __init__(self, sentence: str, row: int) -> None:
+        super().__init__(f"{sentence} in row {row}.")
+        self.sentence, self.row = sentence, row
+
+
 class UnavailableError(R2ETError):
     """Named data that is not here and could not be fetched; the message says what to do."""
+
+
+@contextmanager
+def row_numbers(number: Callable[[int], int]) -> Iterator[None]:
+    """A RowError from within gets the row's number outside."""
+    try:
+        yield
+    except RowError as error:
+        raise RowError(error.sentence, number(error.row)) from error.__cause__
 
 
 def require(ok: bool, where: str, name: str, what: str, value: Any) -> None:

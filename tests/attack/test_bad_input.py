@@ -122,3 +122,32 @@ def test_one_sentence(call, message):
     with pytest.raises(InputError) as caught:
         call()
     assert str(caught.value).startswith(message)
+
+
+class CrackedAt(nn.Module):
+    """NaN a little away from one row: rows are told by their last feature."""
+
+    def __init__(self, last):
+        super().__init__()
+        self.last = last
+
+    def forward(self, x):
+        near = (x[:, -1:] - self.last).abs() < 1e-6
+        moved = x[:, :1] != 0
+        return torch.where(near & moved, torch.nan, MODEL(x))
+
+
+@pytest.mark.parametrize("chunk", [None, 4])
+@pytest.mark.parametrize("explainer", [Gradient(), Gradient(chunk=3)])
+def test_the_row_named_is_the_users(chunk, explainer):
+    x = randn(11, 6)
+    x[:, 0] = 0
+    model = CrackedAt(x[9, -1].item())
+    region = L2(0.5, frozen=[5])
+    for attack in (
+        RandomSearch(region, points=5, chunk=chunk),
+        StrongAttack(region, budget="fast", chunk=chunk),
+        ERAttack(region, steps=3, step_size=0.1, rho=2.0, chunk=chunk),
+    ):
+        with pytest.raises(InputError, match=r"finite logits, got NaN or inf in row 9\.$"):
+            attacked(attack, model=model, explainer=explainer, x=x)

@@ -113,7 +113,10 @@ class Attack(ABC):
             for i in range(0, len(x), rows):
                 clean = x[i : i + rows].detach()
                 chosen = None if given is None else given[i : i + rows]
-                problem = Problem.pose(where, model, explainer, self.region, clean, k, chosen)
+                number = torch.arange(i, i + len(clean), device=x.device)
+                problem = Problem.pose(
+                    *(where, model, explainer, self.region, clean, k, chosen), number
+                )
                 judge = Judge(problem, self.judged_by, self.flip_below)
                 left = len(clean) * self.length
                 for proposal in self.propose(problem, judge, generator):

@@ -134,7 +134,7 @@ def transferred(problem: Problem, through: Explainer | None) -> Problem:
     if through is None:
         return problem
     p = problem
-    return Problem.pose(p.where, p.model, through, p.region, p.x, p.k, p.target)
+    return Problem.pose(p.where, p.model, through, p.region, p.x, p.k, p.target, p.number)
 
 
 def check_differentiable(problem: Problem) -> None:

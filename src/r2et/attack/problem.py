@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeAlias
 
 import torch
 from torch import Tensor, nn
 
 from r2et.checks import check_k
-from r2et.errors import require
+from r2et.errors import require, row_numbers
 from r2et.explain import Explainer
 from r2et.models.output import classes, logits, predict, target_rows
 from r2et.rank import ranking, top_k_mask
@@ -25,7 +26,8 @@ class Problem:
     """B rows of one model, under one explanation, in one region.
 
     x: (B, ...). label: (B,) predicted class, which must stay. target: (B,) explained class.
-    scores: (B, n) clean explanation. order: (B, n) its ranking. top: (B, n) bool, its top k.
+    number: (B,) each row's in the batch as it was given. scores: (B, n) clean explanation.
+    order: (B, n) its ranking. top: (B, n) bool, its top k.
     """
 
     where: str
@@ -36,6 +38,7 @@ class Problem:
     x: Tensor
     label: Tensor
     target: Tensor
+    number: Tensor
     scores: Tensor
     order: Tensor
     top: Tensor
@@ -49,24 +52,27 @@ class Problem:
         x: Tensor,
         k: int,
         target: Tensor | int | None,
+        number: Tensor | None = None,
     ) -> Problem:
         """The problem at clean inputs x; everything about it is checked here, once."""
         require(isinstance(explainer, Explainer), where, "explainer", "an Explainer", explainer)
         region.check(x)
-        label = predict(model, x)
+        number = torch.arange(len(x), device=x.device) if number is None else number
         given = target_rows(where, target, x)
-        chosen = label if given is None else given
-        scores = explainer(model, x, chosen)
+        with row_numbers(partial(_outside, number)):
+            label = predict(model, x)
+            chosen = label if given is None else given
+            scores = explainer(model, x, chosen)
         check_k(where, k, scores.shape[1])
         return Problem(
-            *(where, model, explainer, region, k, x, label, chosen, scores),
+            *(where, model, explainer, region, k, x, label, chosen, number, scores),
             order=ranking(scores),
             top=top_k_mask(scores, k),
         )
 
     def rows(self, index: Tensor) -> Problem:
         """The same problem for some of its rows."""
-        names = ("x", "label", "target", "scores", "order", "top")
+        names = ("x", "label", "target", "number", "scores", "order", "top")
         return replace(self, **{name: getattr(self, name)[index] for name in names})
 
     def explain(
@@ -74,11 +80,12 @@ class Problem:
     ) -> Tensor:
         """Scores of the class explained at x, at points (m * B, ...): (m * B, n)."""
         copies = self.target.repeat(len(points) // len(self.target))
-        return self.explainer(model or self.model, points, copies, create_graph=graph)
+        with row_numbers(partial(_outside, self.number)):
+            return self.explainer(model or self.model, points, copies, create_graph=graph)
 
     def kept(self, points: Tensor) -> Tensor:
         """(m * B,) bool: the real model predicts what it predicts at x."""
-        with torch.no_grad():
+        with torch.no_grad(), row_numbers(partial(_outside, self.number)):
             found = classes(logits(self.model, points, self.where))
         return found == self.label.repeat(len(points) // len(self.label))
 
@@ -126,3 +133,8 @@ class Problem:
     def least(self) -> float:
         """The smallest P@k there can be: with k of n features, 2k - n always stay."""
         return max(0, 2 * self.k - self.scores.shape[1]) / self.k
+
+
+def _outside(number: Tensor, row: int) -> int:
+    """The number of a row of stacked copies."""
+    return int(number[row % len(number)])

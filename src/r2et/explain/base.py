@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar, Literal, TypeAlias
 
 import torch
@@ -12,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from r2et.checks import all_finite, check_model_input
-from r2et.errors import require
+from r2et.errors import RowError, require, row_numbers
 from r2et.explain.reduce import REDUCTIONS, Reduction, normalized
 from r2et.models.output import classes, logits, target_classes, target_rows, undisturbed
 
@@ -73,7 +74,10 @@ class Explainer(ABC):
             parts = []
             for i in range(0, len(x), rows):
                 of = None if fixed is None else fixed[i : i + rows]
-                parts.append(self._scores(model, x[i : i + rows], of, create_graph=False))
+                part = x[i : i + rows]
+                # Explanations along a path look at copies of their rows, stacked.
+                with row_numbers(partial(_outside, i, len(part))):
+                    parts.append(self._scores(model, part, of, create_graph=False))
             return parts[0] if len(parts) == 1 else torch.cat(parts)
 
     def at(
@@ -111,8 +115,8 @@ class Explainer(ABC):
         if not all_finite(scores):
             rows = (~torch.isfinite(scores)).any(1).nonzero().flatten()
             what = "one whose explanation is finite at x"
-            found = f"NaN or infinity in row {int(rows[0])}"
-            require(False, type(self).__name__, "model", what, found)
+            sentence = f"{type(self).__name__}: model must be {what}, got NaN or infinity"
+            raise RowError(sentence, int(rows[0]))
         return scores if create_graph else scores.detach()
 
     def reduced(self, raw: Tensor) -> Tensor:
@@ -128,6 +132,10 @@ class Explainer(ABC):
         self, model: nn.Module, x: Tensor, target: Tensor | None, *, create_graph: bool
     ) -> Tensor:
         """The raw attribution of a batch, before reduction: x's shape, or (B, concepts)."""
+
+
+def _outside(start: int, rows: int, row: int) -> int:
+    return start + row % rows
 
 
 def predicted(where: str, model: nn.Module, x: Tensor) -> Tensor:

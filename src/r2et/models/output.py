@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from r2et.checks import all_finite, check_model_input
-from r2et.errors import InputError, R2ETError, first_line, require
+from r2et.errors import InputError, R2ETError, RowError, first_line, require
 
 OUT_OF_MEMORY: type[BaseException] = getattr(
     torch, "OutOfMemoryError", torch.cuda.OutOfMemoryError
@@ -49,9 +49,8 @@ def logits(model: nn.Module, x: Tensor, where: str = "logits") -> Tensor:
     require(good, where, "model", f"one that returns logits of shape ({len(x)}, C)", out)
     if not all_finite(out):
         rows = (~torch.isfinite(out)).any(1).nonzero().flatten()
-        require(
-            False, where, "model", "one with finite logits", f"NaN or inf in row {int(rows[0])}"
-        )
+        sentence = f"{where}: model must be one with finite logits, got NaN or inf"
+        raise RowError(sentence, int(rows[0]))
     return out
 
 
