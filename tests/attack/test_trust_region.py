@@ -338,7 +338,7 @@ def test_a_trust_region_that_shrinks_to_nothing_is_reported():
         ({"input": -0.5}, "TrustRegionAttack: input must be 0 or more, got -0.5."),
         ({"gamma": 1.0}, "TrustRegionAttack: gamma must be between 0 and 1, got 1.0."),
         ({"eta": 0.0}, "TrustRegionAttack: eta must be between 0 and 1, got 0.0."),
-        ({"rho": -1.0}, "smooth: rho must be a positive number, 1e-30 to 1e30, got -1.0."),
+        ({"rho": -1.0}, "TrustRegionAttack: rho must be None or positive, got -1.0."),
     ],
 )
 def test_bad_settings_get_one_sentence(settings, sentence):
