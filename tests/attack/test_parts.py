@@ -356,7 +356,8 @@ def test_of_many_units_the_nearest_are_crossed():
 def test_a_judge_of_several_rows_takes_each_rows_own_top_k():
     x = torch.cat([CLEAN, CLEAN.flip(1)])
     judge = Judge(posed(x), "margin", 1.0)
-    judge(Proposal(torch.cat([NEARER, NEARER.flip(1)]), torch.tensor([0, 1])))
+    points = torch.cat([SAME, SAME.flip(1), NEARER, NEARER.flip(1)])
+    judge(Proposal(points, torch.tensor([0, 1])))
     assert torch.equal(judge.x_adv, torch.cat([NEARER, NEARER.flip(1)]))
 
 
