@@ -29,10 +29,10 @@ class Recipe:
     penalty: k, and radius where it has one, are filled in by `fit`. weight: its factor l. adaptive:
     scale the penalty to the loss first, weight * |(loss + 1) / penalty|, the papers' way. every:
     evaluate the penalty on every n-th batch only, n times as heavy. warm_up: share of the training
-    in which the penalty's radius grows from 0, or its weight if it has no radius. loss_weight: 0 where the penalty replaces the loss.
-    rho: train a softplus_rho copy of the network. linear: train a linear model instead.
-    epochs: by default as many as make 3000 batches, within 10..200. patience: stop after so many
-    epochs without a better validation AUC.
+    in which the penalty's radius grows from 0, or its weight if it has no radius. loss_weight: 0
+    where the penalty replaces the loss. rho: train a softplus_rho copy of the network. linear:
+    train a linear model instead. epochs: by default as many as make 3000 batches, within 10..200.
+    patience: stop after so many epochs without a better validation AUC.
     """
 
     name: str
@@ -93,19 +93,26 @@ def _number(value: object, low: float) -> bool:
     return good and math.isfinite(float(value)) and float(value) >= low  # type: ignore[arg-type]
 
 
+def _ramped(name: str, penalty: Penalty, *, every: int = 1, about: str) -> Recipe:
+    """From the start, a penalty on curvature keeps a deep network from learning anything."""
+    return Recipe(name, penalty, 0.01, every=every, warm_up=0.5, about=about)
+
+
 _ALL = (
     Recipe("vanilla", about="the loss alone"),
     Recipe("wd", weight_decay=1e-3, about="weight decay"),
     Recipe("sp", rho=1.0, about="softplus in place of ReLU"),
-    Recipe("est-h", EstimatedHessian(), 0.01, about="curvature along the gradient's signs"),
-    Recipe("exact-h", ExactHessian(), 0.01, about="norm of the whole Hessian; tables"),
-    Recipe("ssr", SSR(), 0.01, about="largest eigenvalue of the Hessian; tables"),
+    _ramped("est-h", EstimatedHessian(), about="curvature along the gradient's signs"),
+    _ramped("exact-h", ExactHessian(), about="norm of the whole Hessian; tables"),
+    _ramped("ssr", SSR(), about="largest eigenvalue of the Hessian; tables"),
     Recipe("at", AdversarialTraining(), loss_weight=0.0, about="the loss at an attacked input"),
     Recipe("cl", CertifiedRatio(), 0.01, about="the radius of Prop. 4.5, estimated; retraining"),
-    Recipe("r2et", R2ET(), 0.01, every=4, about="eq. (6): gaps and curvature"),
-    Recipe("r2et-mm", R2ET(pairs="closest"), 0.01, about="the k closest pairs, and curvature"),
-    Recipe("r2et-nh", R2ET(l2=0.0), 0.01, about="gaps alone"),
-    Recipe("r2et-mm-nh", R2ET(pairs="closest", l2=0.0), 0.01, about="the k closest pairs alone"),
+    _ramped("r2et", R2ET(), every=4, about="eq. (6): gaps and curvature"),
+    _ramped("r2et-mm", R2ET(pairs="closest"), every=4, about="the k closest pairs, and curvature"),
+    _ramped("r2et-nh", R2ET(l2=0.0), every=4, about="gaps alone"),
+    _ramped(
+        "r2et-mm-nh", R2ET(pairs="closest", l2=0.0), every=4, about="the k closest pairs alone"
+    ),
     Recipe("r2et-ball", BallR2ET(), 0.1, warm_up=0.5, about="scale-free, across the whole ball"),
     Recipe(
         "certified",
