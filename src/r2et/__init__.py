@@ -1,5 +1,29 @@
 """Neural networks whose top-k explanations hold still, and how still, by attack and by proof."""
 
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from r2et.version import __version__
 
-__all__ = ["__version__"]
+if TYPE_CHECKING:
+    from r2et.estimator import R2ETClassifier
+
+__all__ = ["R2ETClassifier", "__version__"]
+
+# Imported when they are asked for: `import r2et` should not wait for torch.
+NAMES = {"R2ETClassifier": "r2et.estimator"}
+PACKAGES = ("attack", "data", "explain", "models", "penalty", "rank", "region", "train")
+
+
+def __getattr__(name: str) -> Any:
+    if name in PACKAGES:
+        return importlib.import_module(f"r2et.{name}")
+    if name in NAMES:
+        return getattr(importlib.import_module(NAMES[name]), name)
+    raise AttributeError(f"module 'r2et' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *NAMES, *PACKAGES})

@@ -1,0 +1,246 @@
+"""R2ETClassifier: scikit-learn's own checks, and what they do not know about."""
+
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from sklearn.base import clone
+from sklearn.datasets import make_blobs, make_classification
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from r2et import R2ETClassifier
+from r2et.attack import StrongAttack
+from r2et.errors import InputError, UnavailableError
+from r2et.explain import Concept, Gradient, IntegratedGradients
+from r2et.rank import precision_at_k
+from r2et.region import L2
+from r2et.train import RECIPES, recipe
+
+
+def vanilla(**settings):
+    return R2ETClassifier(**{"k": 3, "recipe": "vanilla", "epochs": 20, **settings})
+
+
+CHECKED = [vanilla(epochs=30), R2ETClassifier(recipe="r2et-ball", epochs=30)]
+if R2ETClassifier().recipe in RECIPES:
+    CHECKED.append(R2ETClassifier(epochs=30))
+
+
+@parametrize_with_checks(CHECKED)
+def test_what_scikit_learn_asks(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def table():
+    """Three features that matter of six, in units a million apart; one is constant."""
+    x, y = make_classification(
+        600, 6, n_informative=3, n_redundant=0, shuffle=False, random_state=0, class_sep=1.5
+    )
+    x = x * [1, 1e3, 1e-3, 1, 1, 0] + [0, 5e4, 0, 0, 0, 7]
+    names = ["income", "debt", "rate", "noise a", "noise b", "country"]
+    return pd.DataFrame(x, columns=names), np.where(y == 1, "bad", "good")
+
+
+@pytest.fixture(scope="module")
+def fitted(table):
+    return vanilla(random_state=0).fit(*table)
+
+
+def test_a_frame_keeps_its_names(table, fitted):
+    x, _ = table
+    assert list(fitted.feature_names_in_) == list(x.columns)
+    assert list(fitted.classes_) == ["bad", "good"]
+    found = fitted.reasons(x)
+    assert len(found) == len(x)
+    assert all(len(set(row)) == 3 for row in found)
+    named = pd.Series([name for row in found for name in row]).value_counts()
+    assert set(named.index[:3]) == {"income", "debt", "rate"}
+    assert "country" not in named.index
+    assert np.array_equal(fitted.explain(x)[:, 5], np.zeros(len(x)))
+    moved = x.assign(country=x["country"] + 1)
+    assert np.array_equal(fitted.predict_proba(moved), fitted.predict_proba(x))
+
+
+def test_arrays_have_numbered_reasons(table):
+    x, y = table
+    found = vanilla(epochs=1, random_state=0).fit(x.to_numpy(), y).reasons(x.to_numpy()[:2])
+    assert {name[0] for row in found for name in row} == {"x"}
+
+
+def test_it_learns(table):
+    x, y = table
+    learned = vanilla(epochs=60, random_state=0).fit(x[:400], y[:400]).score(x[400:], y[400:])
+    linear = make_pipeline(StandardScaler(), LogisticRegression()).fit(x[:400], y[:400])
+    assert learned > linear.score(x[400:], y[400:]) - 0.03
+
+
+def test_scores_are_of_the_scaled_features(table, fitted):
+    x, _ = table
+    scaled = MinMaxScaler().fit(x)
+    np.testing.assert_allclose(fitted.inputs(x).numpy(), scaled.transform(x), atol=1e-12)
+    scores = fitted.explain(x)
+    assert scores.shape == x.shape
+    # A small move of one raw unit, times the range, by finite differences of the log-odds.
+    for i, name in enumerate(x.columns):
+        move = 1e-6 * fitted.feature_range_[i]
+        there = x.assign(**{name: x[name] + move})
+        slope = (fitted.decision_function(there) - fitted.decision_function(x)) / 1e-6
+        assert np.median(abs(abs(slope) - scores[:, i])) < 1e-6
+
+
+def test_probabilities_are_of_the_decision(table, fitted):
+    x, _ = table
+    odds = fitted.decision_function(x)
+    np.testing.assert_allclose(fitted.predict_proba(x)[:, 1], 1 / (1 + np.exp(-odds)))
+    assert np.array_equal(fitted.predict(x), np.where(odds > 0, "good", "bad"))
+
+
+def test_one_seed_one_network_and_torch_undisturbed(table):
+    x, y = table
+    before = torch.random.get_rng_state()
+    first, second = (vanilla(epochs=2, random_state=3).fit(x, y).explain(x) for _ in range(2))
+    assert np.array_equal(first, second)
+    assert torch.equal(before, torch.random.get_rng_state())
+    assert not np.array_equal(first, vanilla(epochs=2, random_state=4).fit(x, y).explain(x))
+
+
+def test_many_classes():
+    x, y = make_blobs(300, 5, centers=4, random_state=0)
+    found = vanilla(epochs=40, random_state=0).fit(x, y)
+    assert found.score(x, y) > 0.95
+    assert found.decision_function(x).shape == found.predict_proba(x).shape == (300, 4)
+    assert found.explain(x).shape == (300, 5)
+
+
+def test_one_feature_is_its_own_reason():
+    x = np.linspace(0, 1, 40)[:, None]
+    found = R2ETClassifier(recipe="r2et-ball", epochs=60, random_state=0).fit(x, x[:, 0] > 0.5)
+    assert found.explain(x).shape == (40, 1)
+    assert found.reasons(x[:1]) == [["x0"]]
+    assert found.score(x, x[:, 0] > 0.5) > 0.9
+
+
+def test_k_is_clipped(table):
+    x, y = table
+    assert vanilla(k=100, epochs=1).fit(x, y).k_ == 5
+
+
+def test_huge_numbers_are_numbers():
+    small = np.array([[0.0, 0.0], [1.0, 1.0]] * 10)
+    x = np.concatenate([small, [[-1.7e308, 0.0], [1.7e308, 1.0]]])
+    for rows in (x, small):
+        found = vanilla(k=1, epochs=1).fit(rows, [0, 1] * (len(rows) // 2))
+        assert np.isfinite(found.predict_proba(x)).all()
+        assert np.isfinite(found.explain(x)).all()
+
+
+def test_pickles_clones_and_searches(table, fitted):
+    x, y = table
+    again = pickle.loads(pickle.dumps(fitted))
+    assert np.array_equal(again.explain(x), fitted.explain(x))
+    chosen = R2ETClassifier(recipe=recipe("wd", lr=0.02), explainer=IntegratedGradients(points=5))
+    assert clone(chosen).get_params() == chosen.get_params()
+    search = GridSearchCV(vanilla(epochs=1, random_state=0), {"hidden": [(8,), (4, 4)]}, cv=2)
+    assert search.fit(x, y).best_estimator_.network_.settings["widths"] in ([8], [4, 4])
+
+
+def test_the_explainer_is_the_one_that_explains(table):
+    x, y = table
+    explainer = IntegratedGradients(points=5)
+    found = vanilla(epochs=1, explainer=explainer).fit(x, y)
+    again = explainer(found.network_, found.inputs(x)).numpy()
+    assert np.array_equal(found.explain(x), again)
+
+
+def test_validation_rows_are_set_aside_or_not(table):
+    x, y = table
+    whole = vanilla(epochs=1, random_state=0, validation_fraction=0).fit(x, y)
+    part = vanilla(epochs=1, random_state=0, validation_fraction=0.5).fit(x, y)
+    assert whole.history_[0]["auc"] > 0.5
+    assert not np.array_equal(whole.explain(x), part.explain(x))
+    assert len(vanilla(epochs=1, validation_fraction=0.9).fit(x[:4], [0, 1, 0, 1]).history_) == 1
+
+
+def test_the_ball_recipe_holds_reasons_still(table):
+    x, y = table
+    kept = []
+    for name in ("vanilla", "r2et-ball"):
+        chosen = recipe("r2et-ball", weight=0.3) if name == "r2et-ball" else name
+        found = R2ETClassifier(3, chosen, 0.3, 0, epochs=100).fit(x, y)
+        rows = found.inputs(x[:50])
+        attack = StrongAttack(L2(0.3), budget="fast")
+        result = attack(found.network_, Gradient(), rows, k=found.k_)
+        scores = [Gradient()(found.network_, rows), Gradient()(found.network_, result.x_adv)]
+        assert torch.equal(precision_at_k(*scores, 3).double(), result.precision.double())
+        kept.append(float(result.precision.mean()))
+    assert kept[1] > kept[0] + 0.05
+
+
+def test_bad_input_is_one_sentence(table):
+    x, y = table
+    cases = [
+        ({"k": 0}, r"^R2ETClassifier: k must be a positive whole number, got 0\.$"),
+        ({"k": True}, r"^R2ETClassifier: k must be a positive whole number, got True\.$"),
+        ({"recipe": "r2te"}, r"^recipe: name must be one of .*\(did you mean r2et\?\), got r2te"),
+        ({"radius": -1}, r"^fit: radius must be positive and finite, got -1\.$"),
+        ({"epochs": 0}, r"^fit: epochs must be "),
+        ({"hidden": (0,)}, r"^MLP: every width must be "),
+        ({"validation_fraction": 1}, r"^R2ETClassifier: validation_fraction must be in \[0, 1\)"),
+        ({"explainer": Concept()}, r"explainer must be one with a score per feature"),
+        ({"explainer": "Grad"}, r"^fit: explainer must be None or an Explainer, got Grad\.$"),
+    ]
+    for settings, sentence in cases:
+        with pytest.raises(InputError, match=sentence):
+            vanilla(**{"epochs": 1, **settings}).fit(x, y)
+    with pytest.raises(InputError, match=r"y must be of two classes or more, got one class, good"):
+        vanilla().fit(x, ["good"] * len(x))
+    with pytest.raises(NotFittedError):
+        vanilla().reasons(x)
+
+
+def test_audit_says_that_it_is_not_there_yet(table, fitted):
+    try:
+        import r2et.audit  # noqa: F401
+    except ModuleNotFoundError:
+        with pytest.raises(UnavailableError, match=r"^R2ETClassifier\.audit: r2et\.audit must be"):
+            fitted.audit(*table)
+
+
+def test_audit_is_given_network_rows_and_settings(table, fitted, monkeypatch):
+    class Module:
+        @staticmethod
+        def audit(model, x, y, **settings):
+            return model, x, y, settings
+
+    monkeypatch.setitem(sys.modules, "r2et.audit", Module)
+    x, y = table
+    model, rows, labels, settings = fitted.audit(x, y, k=2)
+    assert model is fitted.network_
+    assert torch.equal(rows, fitted.inputs(x))
+    assert np.array_equal(fitted.classes_[labels], y)
+    assert settings == {"k": 2, "explainer": Gradient(), "region": L2(1.0)}
+    assert fitted.audit(x)[2] is None
+    with pytest.raises(InputError, match=r"^R2ETClassifier\.audit: y must be of bad, good, got"):
+        fitted.audit(x, ["ugly"] * len(x))
+
+
+def test_the_package_waits_for_torch_until_it_is_needed():
+    code = (
+        "import r2et, sys; assert 'R2ETClassifier' in dir(r2et); sys.exit('torch' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+    import r2et
+
+    assert r2et.penalty.R2ET(k=2).k == 2
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        r2et.nonsense  # noqa: B018
