@@ -33,7 +33,7 @@ class Folder:
         path = self.path / NAME
         if not path.exists():
             return None
-        fresh = f"another out, or resume=False to start anew and replace {path}"
+        fresh = f"another out, or resume=False (--no-resume) to replace {path}"
         if not resume:
             path.unlink()
             return None
