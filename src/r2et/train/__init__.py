@@ -2,6 +2,20 @@
 
 from r2et.train.fit import Fit, fit
 from r2et.train.recipe import RECIPES, Recipe, recipe
+from r2et.train.report import Report, report
 from r2et.train.select import Selection, select
+from r2et.train.trained import Trained, load_trained
 
-__all__ = ["RECIPES", "Fit", "Recipe", "Selection", "fit", "recipe", "select"]
+__all__ = [
+    "RECIPES",
+    "Fit",
+    "Recipe",
+    "Report",
+    "Selection",
+    "Trained",
+    "fit",
+    "load_trained",
+    "recipe",
+    "report",
+    "select",
+]

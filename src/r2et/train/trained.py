@@ -1,0 +1,63 @@
+"""A trained network as `fit` and `r2et train` leave it in a folder, ready for later rows."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor, nn
+
+from r2et.data import Schema, apply_schema
+from r2et.errors import require
+from r2et.models import load_extra, load_model
+
+NEEDED = ("k", "radius", "recipe", "data", "names", "classes", "schema")
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A stored network (eval mode, on the CPU) and what it was trained on.
+
+    k, radius: those of its training. names: of its features, empty for pixels. classes: labels in
+    the order of its outputs. schema: how a table's cells become x; None for other data. extra:
+    everything that was stored with it.
+    """
+
+    model: nn.Module
+    k: int
+    radius: float
+    recipe: str
+    data: str
+    names: tuple[str, ...]
+    classes: tuple[str, ...]
+    schema: Schema | None
+    extra: dict[str, Any]
+
+    def read(self, source: Any, **writing: Any) -> tuple[Tensor, Tensor | None]:
+        """Rows of a file or DataFrame as x and, where it has the target, y: see apply_schema."""
+        if self.schema is None:
+            require(False, "Trained.read", "the model", "one of a table", f"one of {self.data}")
+        assert self.schema is not None
+        return apply_schema(self.schema, source, **writing)
+
+
+def load_trained(folder: str | os.PathLike[str]) -> Trained:
+    """What `fit(..., out=folder)` or `r2et train ... -o folder` stored."""
+    model, extra = load_model(folder), load_extra(folder)
+    lacking = [name for name in NEEDED if name not in extra]
+    what = "one that fit or `r2et train` has written"
+    found = f"{folder}, whose model.json does not say {', '.join(lacking)}"
+    require(not lacking, "load_trained", "folder", what, found)
+    schema = extra["schema"]
+    return Trained(
+        model=model,
+        k=int(extra["k"]),
+        radius=float(extra["radius"]),
+        recipe=str(extra["recipe"]),
+        data=str(extra["data"]),
+        names=tuple(extra["names"]),
+        classes=tuple(extra["classes"]),
+        schema=None if schema is None else Schema.from_json(schema),
+        extra=extra,
+    )

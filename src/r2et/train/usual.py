@@ -1,0 +1,59 @@
+"""The network and the explanation that go with a kind of data, where nobody says otherwise."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Literal
+
+import torch
+from torch import nn
+
+from r2et.data import Data
+from r2et.errors import require
+from r2et.explain import Explainer, Gradient, GradientTimesInput
+from r2et.models import MLP, ResNet18, SiameseCNN, SiameseGCN
+
+WIDTH = 16  # of a ResNet18 that a computer without a GPU can train
+SMALL = 32  # pictures of more pixels across are made smaller first
+
+
+def usual_network(data: Data, widths: Sequence[int] | None = None, seed: int = 0) -> nn.Module:
+    """The papers' network for data of this shape, its weights drawn from the seed.
+
+    widths: of the hidden layers, for tables (by default 32) and graphs (256, 128); the one width of
+    a picture's ResNet18 (16, where the papers have 64).
+    """
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return _network(tuple(data.train.x.shape[1:]), _classes(data), widths)
+
+
+def usual_explainer(data: Data, of: Literal["log_odds", "probability"] = "log_odds") -> Explainer:
+    """The papers' explanation of data of this shape (B.1.3)."""
+    shape = tuple(data.train.x.shape[1:])
+    if len(shape) == 1:
+        return Gradient(of=of)
+    if shape[0] == 2 and len(shape) == 2:
+        return GradientTimesInput(of=of)
+    return Gradient(of=of, normalize=True) if shape[0] == 2 else Gradient(of=of, reduce="abs_sum")
+
+
+def _network(shape: tuple[int, ...], classes: int, widths: Sequence[int] | None) -> nn.Module:
+    if len(shape) == 1:
+        return MLP(shape[0], (32,) if widths is None else widths, classes=classes)
+    if len(shape) == 2 and shape[0] == 2:
+        nodes = (1 + math.isqrt(1 + 8 * shape[1])) // 2
+        return SiameseGCN(nodes, (256, 128) if widths is None else widths)
+    if len(shape) == 3 and shape[0] != 2:
+        good = widths is None or len(widths) == 1
+        require(good, "train", "hidden", "one width, of a ResNet18", widths)
+        stem = "small" if max(shape[1:]) <= SMALL else "large"
+        width = WIDTH if widths is None else widths[0]
+        return ResNet18(channels=shape[0], classes=classes, width=width, stem=stem)
+    require(widths is None, "train", "hidden", "left out for pairs of pictures", widths)
+    return SiameseCNN()
+
+
+def _classes(data: Data) -> int:
+    return max(len(data.classes), int(data.train.y.max()) + 1)
