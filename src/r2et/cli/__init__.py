@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from r2et.cli import data, demo
+from r2et.cli import data, demo, train
 from r2et.version import __version__
 
 app = typer.Typer(
@@ -16,6 +16,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command("demo")(demo.command)
+app.command("train")(train.command)
 app.add_typer(data.app)
 
 

@@ -1,0 +1,103 @@
+"""r2et train"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from r2et.train.task import Task
+
+RECIPE = "r2et-ball"
+CHANGES = typer.Option(
+    [], "--set", metavar="NAME=VALUE", help="Change the recipe, as weight=0.1; repeat at will."
+)
+
+
+def command(
+    data: str = typer.Argument(help="A CSV or Parquet file, or a name of `r2et data list`."),
+    out: str = typer.Option(..., "--out", "-o", help="The folder for the model."),
+    target: str = typer.Option(None, help="The column to predict, of a file."),
+    k: int = typer.Option(None, help="How many reasons hold still; by default the data's."),
+    recipe: str = typer.Option(RECIPE, help="How to train: see docs/training.md."),
+    radius: float = typer.Option(0.3, help="How far a row may move, in features from 0 to 1."),
+    epochs: int = typer.Option(None, help="Passes over the data; by default the recipe's."),
+    seed: int = typer.Option(0, min=0, max=2**32 - 1, help="Seed of weights and batches."),
+    hidden: str = typer.Option(None, help="Widths of hidden layers, as 32,32."),
+    change: list[str] = CHANGES,
+    resume: bool = typer.Option(True, help="Go on with what the folder holds, or start anew."),
+    as_json: bool = typer.Option(False, "--json", help="Print the result as JSON."),
+) -> None:
+    """Train a network whose reasons hold still, and say how still they are."""
+    import torch
+
+    from r2et.train.task import changed, open_data, train, widths
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("default", UserWarning)
+            warnings.showwarning = _note
+            chosen, layers = changed(recipe, change), widths(hidden)
+            found = open_data(data, target, k)
+            if found.train.x.ndim == 2:
+                torch.set_num_threads(1)  # a tiny network: threads only get in each other's way
+            done = train(
+                found,
+                chosen,
+                out,
+                k=k,
+                radius=radius,
+                epochs=epochs,
+                seed=seed,
+                hidden=layers,
+                resume=resume,
+                progress=True,
+            )
+    except KeyboardInterrupt:
+        again = "the same command" if resume else "the same command without --no-resume"
+        typer.echo(f"Stopped; {again} continues where this one was.", err=True)
+        raise typer.Exit(130) from None
+    if as_json:
+        typer.echo(json.dumps(done.to_dict(), indent=2))
+    else:
+        show(Console(), done)
+
+
+def show(screen: Console, done: Task) -> None:
+    """The result as a table, and what to do with it."""
+    found = done.report
+    table = Table(f"{done.recipe} on {done.data}", "")
+    table.add_row("test AUC", _number(found.auc_clean))
+    table.add_row("test AUC of a logistic regression", _number(found.auc_linear))
+    table.add_row(
+        f"P@{found.k} under attack, radius {found.radius:g}", _share(found.precision_strong)
+    )
+    table.add_row("thickness: share of pairs in order", _share(found.thickness_probability))
+    sets = f"{found.distinct_top_k}; the commonest has {found.largest_top_k_share:.0%} of the rows"
+    table.add_row(f"different top-{found.k} sets, {found.rows} rows", sets)
+    table.add_row("epochs; seconds", f"{done.epochs}; {done.seconds:.1f}")
+    screen.print(table)
+    if done.stopped:
+        screen.print(f"Stopped early: {done.stopped}.", markup=False)
+    # Not wrapped: these lines are there to be copied.
+    typer.echo(f"Stored in {done.folder}. Next, in Python:")
+    typer.echo(f"  from r2et.train import load_trained\n  t = load_trained({done.folder!r})")
+    typer.echo("  x, y = t.read('new_rows.csv')  # for t.model, t.names, t.k")
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"
+
+
+def _share(value: float) -> str:
+    return f"{value:.1%}"
+
+
+def _note(message: Warning | str, *_: Any, **__: Any) -> None:
+    """A warning as a line of its own, without the code it came from."""
+    typer.echo(f"note: {message}", err=True)
