@@ -1,7 +1,7 @@
 """Write what was measured into the pages: `python tools/measured.py [--check]`.
 
 Between `<!-- measured: NAME -->` and `<!-- end -->` a page holds what NAME makes of the records in
-perf/records, and nothing typed by hand.
+perf/records, or of the code itself, and nothing typed by hand.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterable
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -78,8 +79,32 @@ def trust_region() -> str:
     return f"{table(head, rows)}\n\n{found['rows']} rows of Adult. {made_with(found)}"
 
 
+def changes(settings: Any, *hidden: str) -> str:
+    """The fields of a dataclass that differ from their defaults, as they would be written."""
+    found = []
+    for item in fields(settings):
+        value = getattr(settings, item.name)
+        if item.name not in hidden and value != item.default:
+            found.append(f"{item.name}={value!r}")
+    return ", ".join(found)
+
+
+def recipes() -> str:
+    """Every recipe: what it does, its penalty, and its own settings."""
+    from r2et.train import RECIPES
+
+    rows = []
+    for name, recipe in RECIPES.items():
+        penalty = recipe.penalty
+        shown = "" if penalty is None else f"`{type(penalty).__name__}({changes(penalty)})`"
+        settings = changes(recipe, "name", "penalty", "about")
+        rows.append([f"`{name}`", recipe.about, shown, f"`{settings}`" if settings else ""])
+    return table(["recipe", "what it is", "penalty", "settings"], rows)
+
+
 PARTS: dict[str, Callable[[], str]] = {
     "attack_strength": attack_strength,
+    "recipes": recipes,
     "trust_region": trust_region,
 }
 
@@ -97,7 +122,9 @@ def main() -> None:
         if new == text:
             continue
         if "--check" in sys.argv[1:]:
-            sys.exit(f"measured: {path.relative_to(ROOT)} must be made anew from its records.")
+            sys.exit(
+                f"measured: {path.relative_to(ROOT)} must be made anew (python tools/measured.py)."
+            )
         path.write_text(new)
         print(path.relative_to(ROOT))
 
