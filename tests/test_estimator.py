@@ -114,6 +114,18 @@ def test_one_seed_one_network_and_torch_undisturbed(table):
     assert not np.array_equal(first, vanilla(epochs=2, random_state=4).fit(x, y).explain(x))
 
 
+def test_threads_are_as_before(table):
+    torch.set_num_threads(2)
+    try:
+        vanilla(epochs=1).fit(*table)
+        assert torch.get_num_threads() == 2
+        with pytest.raises(InputError):
+            vanilla(epochs=0).fit(*table)
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(1)
+
+
 def test_many_classes():
     x, y = make_blobs(300, 5, centers=4, random_state=0)
     found = vanilla(epochs=40, random_state=0).fit(x, y)
