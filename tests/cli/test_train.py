@@ -46,7 +46,14 @@ def test_it_trains_stores_and_says_what_came_of_it(run):
     code, out, err = run(*USUAL, "--recipe", "r2et", "--seed", "3", "--hidden", "8,8")
     assert (code, err) == (0, "")
     parts = ("r2et on t", "test AUC", "logistic regression", "P@2 under attack, radius 0.3")
-    for part in (*parts, "thickness", "different top-2 sets", "epochs", "load_trained('model')"):
+    for part in (
+        *parts,
+        "thickness",
+        "different top-2 sets",
+        "epochs",
+        "load_trained('model')",
+        "t.read(",
+    ):
         assert part in out
     found = load_trained("model")
     assert (found.k, found.recipe, found.radius) == (2, "r2et", 0.3)

@@ -87,7 +87,8 @@ def show(screen: Console, done: Task) -> None:
     # Not wrapped: these lines are there to be copied.
     typer.echo(f"Stored in {done.folder}. Next, in Python:")
     typer.echo(f"  from r2et.train import load_trained\n  t = load_trained({done.folder!r})")
-    typer.echo("  x, y = t.read('new_rows.csv')  # for t.model, t.names, t.k")
+    if done.table:
+        typer.echo("  x, y = t.read('new_rows.csv')  # for t.model, t.names, t.k")
 
 
 def _number(value: float | None) -> str:

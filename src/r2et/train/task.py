@@ -21,9 +21,10 @@ WHERE = "train"
 
 @dataclass(frozen=True)
 class Task:
-    """What a training was, and what it came to."""
+    """What a training was, and what it came to. table: raw rows of a file can be read for it."""
 
     folder: str
+    table: bool
     data: str
     recipe: str
     epochs: int
@@ -84,6 +85,7 @@ def train(
     record = done.record
     return Task(
         folder=os.fspath(out),
+        table=data.schema is not None,
         data=data.name,
         recipe=chosen.name,
         epochs=record["epochs_done"],
