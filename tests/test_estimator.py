@@ -23,16 +23,14 @@ from r2et.errors import InputError, UnavailableError
 from r2et.explain import Concept, Gradient, IntegratedGradients
 from r2et.rank import precision_at_k
 from r2et.region import L2
-from r2et.train import RECIPES, recipe
+from r2et.train import recipe
 
 
 def vanilla(**settings):
     return R2ETClassifier(**{"k": 3, "recipe": "vanilla", "epochs": 20, **settings})
 
 
-CHECKED = [vanilla(epochs=30), R2ETClassifier(recipe="r2et-ball", epochs=30)]
-if R2ETClassifier().recipe in RECIPES:
-    CHECKED.append(R2ETClassifier(epochs=30))
+CHECKED = [vanilla(epochs=30), R2ETClassifier(epochs=30)]
 
 
 @parametrize_with_checks(CHECKED)

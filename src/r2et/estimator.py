@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,12 +25,11 @@ from r2et.train.validation import outputs
 from r2et.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
 WHERE = "R2ETClassifier"
-SMALL = 100_000  # weights; beyond, threads are worth their trouble
 FARTHEST = 1e6  # scaled features beyond it would make float32 and float64 networks disagree
 
 
@@ -104,18 +102,17 @@ class R2ETClassifier(ClassifierMixin, BaseEstimator):
             network = MLP(max(n, 2), self.hidden, classes=len(self.classes_))
         constant = data.train.x.amax(0) == data.train.x.amin(0)
         _silence(network, constant)
-        with _threads_for(network):
-            found = fit(
-                network,
-                data,
-                chosen,
-                k=self.k_,
-                radius=self.radius,
-                epochs=self.epochs,
-                seed=seed,
-                explainer=self.explainer,
-                progress=self.progress,
-            )
+        found = fit(
+            network,
+            data,
+            chosen,
+            k=self.k_,
+            radius=self.radius,
+            epochs=self.epochs,
+            seed=seed,
+            explainer=self.explainer,
+            progress=self.progress,
+        )
         # In float64 a row's outcome does not depend on the rows it is computed with.
         self.network_ = found.model.double()
         _silence(self.network_, constant)
@@ -225,18 +222,6 @@ class R2ETClassifier(ClassifierMixin, BaseEstimator):
             source=Origin("rows given to fit"),
             classes=tuple(map(str, self.classes_)),
         )
-
-
-@contextmanager
-def _threads_for(network: nn.Module) -> Iterator[None]:
-    """One thread for a small network, where more make a step many times slower."""
-    before = torch.get_num_threads()
-    small = sum(p.numel() for p in network.parameters()) < SMALL
-    torch.set_num_threads(1 if small else before)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def _silence(network: nn.Module, features: Tensor) -> None:

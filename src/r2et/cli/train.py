@@ -13,7 +13,6 @@ from rich.table import Table
 if TYPE_CHECKING:
     from r2et.train.task import Task
 
-RECIPE = "r2et-ball"
 CHANGES = typer.Option(
     [], "--set", metavar="NAME=VALUE", help="Change the recipe, as weight=0.1; repeat at will."
 )
@@ -24,7 +23,9 @@ def command(
     out: str = typer.Option(..., "--out", "-o", help="The folder for the model."),
     target: str = typer.Option(None, help="The column to predict, of a file."),
     k: int = typer.Option(None, help="How many reasons hold still; by default the data's."),
-    recipe: str = typer.Option(RECIPE, help="How to train: see docs/training.md."),
+    recipe: str = typer.Option(
+        None, help="How to train: by default certified for tables, r2et for others."
+    ),
     radius: float = typer.Option(0.3, help="How far a row may move, in features from 0 to 1."),
     epochs: int = typer.Option(None, help="Passes over the data; by default the recipe's."),
     seed: int = typer.Option(0, min=0, max=2**32 - 1, help="Seed of weights and batches."),
@@ -42,10 +43,13 @@ def command(
         with warnings.catch_warnings():
             warnings.simplefilter("default", UserWarning)
             warnings.showwarning = _note
-            chosen, layers = changed(recipe, change), widths(hidden)
+            layers = widths(hidden)
+            known = None if recipe is None else changed(recipe, change)
             found = open_data(data, target, k)
-            if found.train.x.ndim == 2:
+            table = found.train.x.ndim == 2
+            if table:
                 torch.set_num_threads(1)  # a tiny network: threads only get in each other's way
+            chosen = known or changed("certified" if table else "r2et", change)
             done = train(
                 found,
                 chosen,

@@ -24,6 +24,7 @@ from r2et.train.loop import Keep, Loop, Settings
 from r2et.train.processes import processes
 from r2et.train.recipe import Recipe
 from r2et.train.recipe import recipe as find_recipe
+from r2et.train.threads import threads_for
 from r2et.version import __version__
 
 USUAL_STEPS = 3000
@@ -108,11 +109,12 @@ def fit(
     device = next((p.device for p in start.parameters()), torch.device("cpu"))
     together = processes(fabric, device)
     place = folder(out, identity(start, data, told)) if together.rank == 0 or out else None
-    loop = Loop(start, data, chosen, settings, together, place)
-    saved = None if place is None else place.load(resume)
-    if saved is not None:
-        loop.restore(saved)
-    loop.run()
+    with threads_for(start):
+        loop = Loop(start, data, chosen, settings, together, place)
+        saved = None if place is None else place.load(resume)
+        if saved is not None:
+            loop.restore(saved)
+        loop.run()
     start.load_state_dict(loop.kept)
     start.eval()
     record = _record(loop, data, told)

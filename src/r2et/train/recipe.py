@@ -117,7 +117,7 @@ _ALL = (
     Recipe(
         "certified",
         CertifiedRanking(),
-        0.3,
+        0.1,
         warm_up=0.5,
         about="gaps that are proved throughout the ball",
     ),
