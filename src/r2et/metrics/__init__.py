@@ -1,0 +1,20 @@
+"""How good a model and its explanations are: prediction, likeness, statistics."""
+
+from r2et.metrics.prediction import auc, changed_predictions, sensitivity
+from r2et.metrics.statistics import Interval, PairedTest, bootstrap_interval, paired_test
+from r2et.rank import distinct_top_k, largest_top_k_share, mse, pearson, precision_at_k
+
+__all__ = [
+    "Interval",
+    "PairedTest",
+    "auc",
+    "bootstrap_interval",
+    "changed_predictions",
+    "distinct_top_k",
+    "largest_top_k_share",
+    "mse",
+    "paired_test",
+    "pearson",
+    "precision_at_k",
+    "sensitivity",
+]
