@@ -1,20 +1,32 @@
-"""How good a model and its explanations are: prediction, likeness, statistics."""
+"""How good a model and its explanations are: prediction, faithfulness, likeness, statistics."""
 
+from r2et.metrics.faithfulness import (
+    Faithfulness,
+    comprehensiveness,
+    dffot,
+    faithfulness,
+    sufficiency,
+)
 from r2et.metrics.prediction import auc, changed_predictions, sensitivity
 from r2et.metrics.statistics import Interval, PairedTest, bootstrap_interval, paired_test
 from r2et.rank import distinct_top_k, largest_top_k_share, mse, pearson, precision_at_k
 
 __all__ = [
+    "Faithfulness",
     "Interval",
     "PairedTest",
     "auc",
     "bootstrap_interval",
     "changed_predictions",
+    "comprehensiveness",
+    "dffot",
     "distinct_top_k",
+    "faithfulness",
     "largest_top_k_share",
     "mse",
     "paired_test",
     "pearson",
     "precision_at_k",
     "sensitivity",
+    "sufficiency",
 ]
