@@ -190,12 +190,16 @@ def _jump(kind: Activation, z: Tensor, width: float) -> Tensor:
     return smooth - smooth.detach()
 
 
-def backward(program: Program, trail: Trail, head: Box, unit: float = 0.0) -> dict[int, Box]:
-    """Boxes of the gradient of head . logits by those values affine in x that others build on."""
+def backward(
+    program: Program, trail: Trail, head: Box, unit: float = 0.0, *, to_input: bool = False
+) -> dict[int, Box]:
+    """Boxes of the gradient of head . logits by those values affine in x that others build on.
+
+    to_input: go on through these to x itself, value 0.
+    """
     gradients: dict[int, Box] = {program.output: head}
-    used = set(program.used())
     for i in range(len(program.steps), 0, -1):
-        if i not in used or i in trail.zone:
+        if i not in gradients or (i in trail.zone and not to_input):
             continue
         step, gradient = program.steps[i - 1], gradients.pop(i)
         kind, inputs = step.kind, step.inputs
@@ -204,7 +208,7 @@ def backward(program: Program, trail: Trail, head: Box, unit: float = 0.0) -> di
         elif isinstance(kind, Join):
             passed = [Box(sign * gradient.centre, gradient.spread) for sign in kind.signs]
         elif isinstance(kind, MaxPool):
-            passed = [_unpooled(kind, trail.boxes[inputs[0]], gradient, unit)]
+            passed = [unpooled(kind, trail.boxes[inputs[0]], gradient, unit)]
         else:
             passed = [times(gradient, trail.slopes[i])]
             if unit:
@@ -230,7 +234,7 @@ def _pulled(kind: Affine, gradient: Box, unit: float) -> Box:
     return Box(centre, spread)
 
 
-def _unpooled(kind: MaxPool, box: Box, gradient: Box, unit: float) -> Box:
+def unpooled(kind: MaxPool, box: Box, gradient: Box, unit: float) -> Box:
     """Each window's gradient goes to its largest entry; to one of them where they tie."""
     infinity = torch.inf
     low, high = kind.windows(box.low, -infinity), kind.windows(box.high, -infinity)

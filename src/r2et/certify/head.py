@@ -5,7 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from r2et.certify.boxes import Box, between
+from r2et.certify.boxes import Ball, Box, between
+from r2et.certify.forms import Form, formed
 from r2et.explain.base import Of
 
 # Above this many classes the differences of all pairs of logits are not formed.
@@ -62,3 +63,34 @@ def _share(mine: Tensor, others: Tensor) -> Tensor:
             [others.masked_fill(eye[m], -torch.inf).logsumexp(1) for m in range(count)], 1
         )
     return torch.where(mine > -torch.inf, torch.sigmoid(mine - rest), 0.0)
+
+
+def head_form(logits: Form, target: Tensor, of: Of, ball: Ball) -> Form:
+    """The same as a form: the softmax p linearised at the middle of the ball.
+
+    Along a line through the logits with steps D_m, p_m'' = p_m ((D_m - mean)^2 - variance), which
+    lies between -1/4 and 1 times p_m R^2, R the range of the D.
+    """
+    box = head_box(Box(*_middle(logits)), target, of, ball.unit)
+    centre = head_at(logits.centre, target, of)
+    n = logits.slope.shape[1]
+    if box.spread is None:
+        none = torch.zeros_like(centre)
+        return Form(centre, centre.new_zeros(1, n, centre.shape[1]), none, centre, centre)
+    own = torch.nn.functional.one_hot(target, centre.shape[1]).bool()
+    share = logits.centre.masked_fill(own, -torch.inf).softmax(1)
+    jacobian = torch.diag_embed(share) - share[:, :, None] * share[:, None]
+    slope = torch.einsum("bmc,bnc->bnm", jacobian, logits.slope.expand(len(share), -1, -1))
+    spread = torch.einsum("bmc,bc->bm", jacobian.abs(), logits.spread)
+    up = (logits.high - logits.centre).masked_fill(own, -torch.inf).amax(1)
+    down = (logits.low - logits.centre).masked_fill(own, torch.inf).amin(1)
+    most = torch.where(own, 0.0, box.size.clamp(max=1.0))  # off the class itself, |head| is p
+    bend = most * (up - down).square()[:, None]
+    noise = 16 * ball.unit * (1 + logits.size.amax(1, keepdim=True))
+    sign = -1.0 if of == "loss" else 1.0
+    middle = own.to(share) - share - 3 / 16 * bend
+    return formed(sign * middle, -sign * slope, spread + 5 / 16 * bend + noise, ball, box)
+
+
+def _middle(form: Form) -> tuple[Tensor, Tensor]:
+    return (form.low + form.high) / 2, (form.high - form.low) / 2

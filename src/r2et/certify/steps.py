@@ -231,6 +231,7 @@ class Program:
     steps: tuple[Step, ...]
     output: int
     derived: bool  # some weights are computed anew at each forward pass
+    width: int = 1  # numbers per row in all values together
 
     def used(self) -> list[int]:
         """The values that the logits depend on, in order."""

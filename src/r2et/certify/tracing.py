@@ -72,7 +72,9 @@ def trace(where: str, model: nn.Module, x: Tensor) -> Program:
     if out.ndim == 1:
         recorder.add(Reshape((), (1,)), (recorder.values[id(out)],), out := out[:, None])
     require(out.ndim == 2, where, "model", "one that returns logits of shape (B, C)", out)
-    return Program(tuple(recorder.steps), recorder.values[id(out)], recorder.derived)
+    width = sum(t[0].numel() for t in recorder.kept if id(t) in recorder.values)
+    steps = tuple(recorder.steps)
+    return Program(steps, recorder.values[id(out)], recorder.derived, width)
 
 
 @contextmanager

@@ -1,0 +1,110 @@
+"""What is to be proved: a network in float64, its rows, their clean top k; or a refusal."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor, nn
+
+from r2et.certify.boxes import Ball, Norm
+from r2et.certify.steps import Program
+from r2et.certify.tracing import trace
+from r2et.checks import check_k, check_model_input
+from r2et.errors import InputError, require
+from r2et.explain import Explainer, Gradient
+from r2et.explain.base import Of
+from r2et.models.output import logits, target_classes, target_rows
+from r2et.rank import top_k_mask
+
+PLAIN = "Gradient with reduce abs or signed, and no part"
+
+
+@dataclass(frozen=True)
+class Question:
+    """program: in float64. x: (B, ...). top: (B, n) bool, the clean top k as the model's own
+    arithmetic finds it. side: (B, n) signs of its gradient. unit: the spacing of the model's
+    numbers around 1.
+    """
+
+    program: Program
+    x: Tensor
+    target: Tensor
+    top: Tensor
+    side: Tensor
+    clean: Tensor  # (B, n) the gradient itself, up to the factor that of has to the log-odds
+    of: Of
+    signed: bool
+    unit: float
+
+    @staticmethod
+    def pose(
+        where: str,
+        model: nn.Module,
+        explainer: Explainer,
+        x: Tensor,
+        k: int,
+        target: Tensor | int | None,
+    ) -> Question:
+        """Refuse what cannot be certified, and make the network's steps in float64."""
+        check_model_input(where, model, x)
+        plain = isinstance(explainer, Gradient) and explainer.part is None
+        require(
+            plain and explainer.reduce in ("abs", "signed"), where, "explainer", PLAIN, explainer
+        )
+        assert isinstance(explainer, Gradient)
+        check_k(where, k, x[0].numel())
+        training = [name or "the model" for name, m in model.named_modules() if m.training]
+        if training:
+            found = f"{training[0]} in train mode"
+            require(False, where, "model", "in eval mode (call model.eval())", found)
+        kinds = {t.dtype for t in (*model.parameters(), *model.buffers()) if t.is_floating_point()}
+        good = x.dtype in (torch.float32, torch.float64) and kinds <= {x.dtype}
+        require(good, where, "model", "of float32 or float64, as x is", sorted(map(str, kinds)))
+        given = target_rows(where, target, x)
+        with torch.inference_mode(False), torch.no_grad():
+            x = x.detach().clone()
+            chosen = target_classes(where, given, logits(model, x, where))
+            scores = explainer(model, x, chosen)
+            # The log-odds' gradient is that of probability and loss, but for a factor.
+            of: Of = "logit" if explainer.of == "logit" else "log_odds"
+            raw = replace(explainer, reduce="signed", normalize=False, of=of)(model, x, chosen)
+            plain_gradient = raw.double() * (-1.0 if explainer.of == "loss" else 1.0)
+            program = trace(where, _exact(where, model), x.double())
+        unit = torch.finfo(x.dtype).eps * (4 if x.dtype == torch.float64 else 1)
+        side = torch.where(plain_gradient < 0, -1.0, 1.0).double()
+        return Question(
+            program,
+            x.double(),
+            chosen,
+            top_k_mask(scores, k),
+            side,
+            plain_gradient,
+            explainer.of,
+            explainer.reduce == "signed",
+            unit,
+        )
+
+    def rows(self, chosen: Tensor) -> Question:
+        """The same about some of the rows."""
+        return replace(
+            self,
+            x=self.x[chosen],
+            target=self.target[chosen],
+            top=self.top[chosen],
+            side=self.side[chosen],
+            clean=self.clean[chosen],
+        )
+
+    def ball(self, radius: Tensor, norm: Norm) -> Ball:
+        """Balls of these radii (B,) around the rows."""
+        return Ball(self.x, radius, norm, self.unit)
+
+
+def _exact(where: str, model: nn.Module) -> nn.Module:
+    try:
+        return copy.deepcopy(model).double()
+    except Exception as error:
+        found = f"{type(error).__name__}: {error}"
+        raise InputError(f"{where}: model must be one that can be copied, got {found}.") from error

@@ -1,0 +1,117 @@
+"""What cannot be certified is refused in one sentence that names it."""
+
+import pytest
+import torch
+from torch import nn
+
+from nets import make, randn
+from r2et.certify import IntervalCertifier
+from r2et.errors import InputError
+from r2et.explain import Gradient, GradientTimesInput
+from r2et.models import MLP
+
+
+class Detached(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Linear(4, 2)
+
+    def forward(self, x):
+        with torch.no_grad():
+            aside = self.inner(x)
+        return self.inner(x) + aside
+
+
+class Where(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Linear(4, 2)
+
+    def forward(self, x):
+        return self.inner(x) if x.sum() > 0 else -self.inner(x)
+
+
+class Product(nn.Module):
+    def forward(self, x):
+        return x[:, :2] * x[:, 2:]
+
+
+class Batchwise(nn.Module):
+    def forward(self, x):
+        return (x - x.mean(0))[:, :2]
+
+
+MODELS = {
+    "softmax": lambda: nn.Sequential(nn.Linear(4, 3), nn.Softmax(dim=1)),
+    "layer_norm": lambda: nn.Sequential(nn.Linear(4, 3), nn.LayerNorm(3)),
+    "prelu": lambda: nn.Sequential(nn.Linear(4, 3), nn.PReLU()),
+    "another gradient": Detached,
+    "sum": Where,
+    "__getitem__": Product,
+    "mean": Batchwise,
+    "softplus": lambda: nn.Sequential(nn.Linear(4, 3), nn.Softplus(threshold=2.0)),
+}
+
+
+def refused(model=None, explainer=None, x=None, k=2, **settings):
+    model = model if model is not None else make(lambda: MLP(4))
+    x = randn(3, 4) if x is None else x
+    with pytest.raises(InputError) as caught:
+        IntervalCertifier(**settings)(model, explainer or Gradient(), x, k=k)
+    message = str(caught.value)
+    assert "\n" not in message
+    assert message.startswith("IntervalCertifier: ")
+    return message
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_models_are_refused_by_the_name_of_the_step(name):
+    assert name in refused(make(MODELS[name]))
+
+
+def test_train_mode_is_refused():
+    assert "model.eval()" in refused(make(lambda: MLP(4)).train())
+    part = make(lambda: nn.Sequential(nn.Linear(4, 3), nn.Dropout(), nn.Linear(3, 2)))
+    part[1].train()
+    assert "got 1 in train mode" in refused(part)
+
+
+@pytest.mark.parametrize("k", [0, 4, 7, True])
+def test_k_is_refused(k):
+    assert ": k must be" in refused(k=k)
+
+
+def test_explainers_are_refused():
+    assert "Gradient with reduce abs or signed" in refused(explainer=GradientTimesInput())
+    assert "Gradient with reduce abs or signed" in refused(explainer=Gradient(reduce="abs_sum"))
+
+
+def test_precisions_are_refused():
+    model = make(lambda: MLP(4)).half()
+    assert "float32 or float64" in refused(model, x=randn(3, 4).half())
+    assert "float32 or float64" in refused(make(lambda: MLP(4)).double())
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"norm": "l1"},
+        {"limit": float("inf")},
+        {"limit": 0.0},
+        {"tolerance": -1},
+        {"relaxation": "tight"},
+        {"chunk": 0},
+    ],
+)
+def test_settings_are_refused(settings):
+    (name,) = settings
+    assert f": {name} must be" in refused(**settings)
+
+
+def test_a_radius_that_overflows_is_refused():
+    certificate = IntervalCertifier()(make(lambda: MLP(4)), Gradient(), randn(3, 4), k=2)
+    for radius in (float("inf"), -1.0, float("nan")):
+        with pytest.raises(InputError, match="precision_at: radius must be 0 or more and finite"):
+            certificate.precision_at(radius)
+    with pytest.raises(InputError, match="small enough"):
+        certificate.precision_at(1.7e308)
