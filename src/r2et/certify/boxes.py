@@ -8,7 +8,7 @@ is off by at most about m * unit * (sum of the terms' sizes), in any order of su
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import torch
 from torch import Tensor
@@ -99,8 +99,13 @@ def affine_zone(program: Program) -> frozenset[int]:
     return frozenset(zone)
 
 
-def forward(program: Program, ball: Ball, point: Trail | None = None) -> Trail:
-    """Boxes of all values over the ball; point: what is known at x itself."""
+def forward(
+    program: Program, ball: Ball, point: Trail | None = None, *, logits: bool = True
+) -> Trail:
+    """Boxes over the ball of all values that the gradient, or also the logits, depend on.
+
+    point: what is known at x itself.
+    """
     zone = affine_zone(program)
     boxes: dict[int, Box] = {}
     scales: dict[int, Tensor] = {}
@@ -110,10 +115,15 @@ def forward(program: Program, ball: Ball, point: Trail | None = None) -> Trail:
         scales[0] = torch.ones_like(ball.x[:1])
         boxes[0] = Box(ball.x, ball.over_rows(ball.x) * scales[0])
     used = set(program.used())
+    needed = used if logits else program.bending() | (zone & used)
     for i, step in enumerate(program.steps, 1):
         if i not in used:
             continue
         kind, inputs = step.kind, step.inputs
+        if isinstance(kind, Activation):
+            slopes[i] = _slope(kind, boxes[inputs[0]], ball)
+        if i not in needed:
+            continue
         first = boxes[inputs[0]]
         if isinstance(kind, Affine):
             known = point.boxes[i].centre if point is not None and i in zone else None
@@ -130,7 +140,7 @@ def forward(program: Program, ball: Ball, point: Trail | None = None) -> Trail:
         elif isinstance(kind, MaxPool):
             boxes[i] = between(kind(first.low), kind(first.high))
         else:
-            boxes[i], slopes[i] = _activation(kind, first, ball)
+            boxes[i] = _value(kind, first, ball)
     return Trail(boxes, slopes, zone)
 
 
@@ -163,31 +173,46 @@ def _affine(
     return Box(centre, spread)
 
 
-def _activation(kind: Activation, box: Box, ball: Ball) -> tuple[Box, Box]:
+def _value(kind: Activation, box: Box, ball: Ball) -> Box:
+    """An activation of a box."""
     if box.spread is None:
-        return Box(kind.curves[0](box.centre), None), Box(kind.curves[1](box.centre), None)
-    low, high = box.low, box.high
-    value = between(*kind.range(0, low, high))
-    slope = between(*kind.range(1, low, high))
-    unit = ball.unit
+        return Box(kind.curves[0](box.centre))
+    value = between(*kind.range(0, box.low, box.high))
+    if not ball.unit:
+        return value
+    noise = 8 * ball.unit * (value.size + box.size) + kind.step
+    return Box(value.centre, added(value.spread, noise))
+
+
+def _slope(kind: Activation, box: Box, ball: Ball) -> Box:
+    """An activation's derivative over a box."""
+    if box.spread is None:
+        return Box(kind.curves[1](box.centre))
     if ball.soft and kind.flat:
-        least, most = _jump(kind, low, ball.soft), _jump(kind, high, ball.soft)
-        spread = added(slope.spread, (most - least) / 2)
-        slope = Box(slope.centre + (most + least) / 2, spread)
-    if unit:
-        assert value.spread is not None
-        assert slope.spread is not None
-        size = box.size
-        value = Box(value.centre, value.spread + 8 * unit * (value.size + kind.step + size))
-        noise = unit * (kind.noise + kind.wide * size) + kind.step
-        slope = Box(slope.centre, slope.spread + noise + 4 * unit * slope.size)
-    return value, slope
+        ends = kind.left[1], kind.right[1], ball.soft
+        a, b = _Step.apply(box.low, *ends), _Step.apply(box.high, *ends)  # type: ignore[no-untyped-call]
+        return Box((a + b) / 2, (b - a) / 2 if kind.left[1] < kind.right[1] else (a - b) / 2)
+    slope = between(*kind.range(1, box.low, box.high))
+    if not ball.unit:
+        return slope
+    noise = ball.unit * (kind.noise + kind.wide * box.size) + kind.step
+    return Box(slope.centre, added(slope.spread, noise + 4 * ball.unit * slope.size))
 
 
-def _jump(kind: Activation, z: Tensor, width: float) -> Tensor:
-    """0, with the gradient of the kink's jump smoothed over `width`."""
-    smooth = (kind.right[1] - kind.left[1]) * torch.sigmoid(z / width)
-    return smooth - smooth.detach()
+class _Step(torch.autograd.Function):
+    """A step at 0, with the gradient of a sigmoid: how a unit that switches learns not to."""
+
+    @staticmethod
+    def forward(ctx: Any, z: Tensor, left: float, right: float, width: float) -> Tensor:
+        ctx.save_for_backward(z)
+        ctx.jump, ctx.width = right - left, width
+        return torch.where(z > 0, z.new_tensor(right), z.new_tensor(left))
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None, None]:
+        (z,) = ctx.saved_tensors
+        share = torch.sigmoid(z / ctx.width)
+        return gradient * (share * (1 - share)) * (ctx.jump / ctx.width), None, None, None
 
 
 def backward(

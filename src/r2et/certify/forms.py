@@ -44,8 +44,7 @@ class Lines(NamedTuple):
 def dual(slope: Tensor, norm: Norm) -> Tensor:
     """The largest slope . d over the unit ball: (B, n, ...) -> (B, ...)."""
     if norm == "l2":
-        length: Tensor = torch.linalg.vector_norm(slope, dim=1)
-        return length
+        return slope.square().sum(1).sqrt()
     return slope.abs().sum(1)
 
 
@@ -67,17 +66,23 @@ def along(function: Affine, slope: Tensor, *, back: bool = False) -> Tensor:
     return moved.view(*slope.shape[:2], *moved.shape[1:])
 
 
-def forward_forms(program: Program, ball: Ball) -> Lines:
-    """Forms of all values over the ball."""
+def forward_forms(program: Program, ball: Ball, *, logits: bool = True) -> Lines:
+    """Forms of all values over the ball that the gradient, or also the logits, depend on."""
     zone = affine_zone(program)
-    straight = forward(program, ball)  # exact for values affine in x, up to rounding
+    straight = forward(program, ball, logits=False)  # exact for values affine in x, up to rounding
     values: dict[int, Form] = {0: _input(ball)}
     slopes: dict[int, Form] = {}
-    used = set(program.used())
+    used, needed = set(program.used()), program.bending()
+    needed = used if logits else needed | (zone & used)
     for i, step in enumerate(program.steps, 1):
         if i not in used:
             continue
-        kind, first = step.kind, values[step.inputs[0]]
+        kind = step.kind
+        if isinstance(kind, Activation):
+            slopes[i] = _curved(kind, 1, values[step.inputs[0]], ball)
+        if i not in needed:
+            continue
+        first = values[step.inputs[0]]
         if isinstance(kind, Affine):
             known = straight.boxes[i] if i in zone else None
             values[i] = _affine(kind, first, ball, known)
@@ -87,7 +92,6 @@ def forward_forms(program: Program, ball: Ball) -> Lines:
             values[i] = _pooled(kind, first)
         else:
             values[i] = _curved(kind, 0, first, ball)
-            slopes[i] = _curved(kind, 1, first, ball)
     return Lines(values, slopes, zone)
 
 

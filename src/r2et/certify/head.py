@@ -72,12 +72,7 @@ def head_form(logits: Form, target: Tensor, of: Of, ball: Ball) -> Form:
     lies between -1/4 and 1 times p_m R^2, R the range of the D.
     """
     box = head_box(Box(*_middle(logits)), target, of, ball.unit)
-    centre = head_at(logits.centre, target, of)
-    n = logits.slope.shape[1]
-    if box.spread is None:
-        none = torch.zeros_like(centre)
-        return Form(centre, centre.new_zeros(1, n, centre.shape[1]), none, centre, centre)
-    own = torch.nn.functional.one_hot(target, centre.shape[1]).bool()
+    own = torch.nn.functional.one_hot(target, logits.centre.shape[1]).bool()
     share = logits.centre.masked_fill(own, -torch.inf).softmax(1)
     jacobian = torch.diag_embed(share) - share[:, :, None] * share[:, None]
     slope = torch.einsum("bmc,bnc->bnm", jacobian, logits.slope.expand(len(share), -1, -1))
@@ -90,6 +85,12 @@ def head_form(logits: Form, target: Tensor, of: Of, ball: Ball) -> Form:
     sign = -1.0 if of == "loss" else 1.0
     middle = own.to(share) - share - 3 / 16 * bend
     return formed(sign * middle, -sign * slope, spread + 5 / 16 * bend + noise, ball, box)
+
+
+def constant_form(centre: Tensor, n: int) -> Form:
+    """What is the same everywhere, for an input of n numbers."""
+    none = torch.zeros_like(centre)
+    return Form(centre, centre.new_zeros(1, n, *centre.shape[1:]), none, centre, centre)
 
 
 def _middle(form: Form) -> tuple[Tensor, Tensor]:

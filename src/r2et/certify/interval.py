@@ -24,7 +24,7 @@ from r2et.progress import bar
 Relaxation: TypeAlias = Literal["auto", "linear", "interval"]
 
 # Numbers held at once, and the most that the linear forms of one row may take.
-CHUNK_NUMBERS = 2**23
+CHUNK_NUMBERS = 2**20
 FORM_NUMBERS = 2**23
 ASSUMPTIONS = (
     "IEEE arithmetic in the model's precision, sums in any order, elementary functions good to 8 "

@@ -73,8 +73,11 @@ def margins(
         chosen = target_classes("margins", target, logits)
         scores = feature_box(program, backward(program, point, Box(head_at(logits, chosen, of))))
         radius = torch.as_tensor(radius, dtype=x.dtype, device=x.device).expand(len(x))
-        trail = forward(program, Ball(x, radius, norm, soft=soft), point)
-        head = head_box(trail.boxes[program.output], chosen, of)
+        constant = program.classes <= 2 or of == "logit"
+        ball = Ball(x, radius, norm, soft=soft)
+        trail = forward(program, ball, point, logits=not constant)
+        made = point if constant else trail
+        head = head_box(made.boxes[program.output], chosen, of)
         gradients = backward(program, trail, head)
     clean = scores.centre if signed else scores.centre.abs()
     low, chosen_pairs = _closest(program, gradients, scores.centre.detach(), k, pairs, signed)

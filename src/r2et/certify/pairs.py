@@ -18,7 +18,7 @@ from torch import Tensor
 
 from r2et.certify.boxes import Ball, Norm
 from r2et.certify.forms import Form, Lines, backward_forms, forward_forms
-from r2et.certify.head import head_form
+from r2et.certify.head import constant_form, head_at, head_form
 from r2et.certify.steps import Affine, Join, Program
 from r2et.explain.base import Of
 
@@ -40,8 +40,14 @@ class Scores(NamedTuple):
 
 def scores_over(program: Program, ball: Ball, target: Tensor, of: Of) -> Scores:
     """Bound the gradient of what is explained over the ball."""
-    lines = forward_forms(program, ball)
-    head = head_form(lines.values[program.output], target, of, ball)
+    classes = program.classes
+    constant = classes <= 2 or of == "logit"
+    lines = forward_forms(program, ball, logits=not constant)
+    if constant:
+        point = head_at(ball.x.new_zeros(len(ball.x), classes), target, of)
+        head = constant_form(point, ball.x[0].numel())
+    else:
+        head = head_form(lines.values[program.output], target, of, ball)
     gradients = backward_forms(program, lines, head, ball)
     rows, n = len(ball.x), ball.x[0].numel()
     values = list(gradients)
@@ -85,79 +91,77 @@ def _rounding(program: Program, lines: Lines, gradients: dict[int, Form], unit: 
 
 
 class Pairs:
-    """Bounds of s_p a_p - s_q a_q for the pairs p < q of features, over a batch's balls."""
+    """Bounds of s_i a_i - s_j a_j for all pairs of features, over a batch's balls."""
 
     def __init__(self, scores: Scores, radius: Tensor, norm: Norm, signed: bool) -> None:
-        matrix, self.signed = scores.matrix, signed
-        n, units = matrix.shape
-        self.p, self.q = torch.triu_indices(n, n, offset=1, device=matrix.device)
-        self.noise = scores.noise
+        matrix, self.signed, self.noise = scores.matrix, signed, scores.noise
         half, middle = (scores.high - scores.low) / 2, (scores.high + scores.low) / 2
         self.centres = scores.centre @ matrix.T, middle @ matrix.T  # of the form, of the box
-        slope = scores.slope @ matrix.T  # (B, n, n): direction, feature
-        table = n * n * units <= TABLE_NUMBERS
-        self.losses: list[tuple[Tensor, Tensor]] = []  # for s_p s_q = 1 and -1: form, box
         own = [part @ matrix.abs().T for part in (scores.spread, half)]
         reach = own[1] + self.noise
         self.ends = self.centres[1] - reach, self.centres[1] + reach
-        for sign in (1.0, -1.0):
-            if table:
-                apart = (matrix[self.p] - sign * matrix[self.q]).abs().T
+        slope = scores.slope @ matrix.T  # (B, n, n): direction, feature
+        moves = _moves(slope, norm)
+        rows, n = reach.shape
+        self.losses: list[tuple[Tensor, Tensor]] = []  # (B, n * n) for s_i s_j = 1 and -1
+        for turn, sign in enumerate((1.0, -1.0)):
+            if n * n * matrix.shape[1] <= TABLE_NUMBERS:
+                apart = (matrix[:, None] - sign * matrix).abs().flatten(0, 1).T
                 left = [scores.spread @ apart, half @ apart]
             else:
-                left = [part[:, self.p] + part[:, self.q] for part in own]
-            moved = radius[:, None] * self._moves(slope, norm, sign)
+                left = [(part[:, :, None] + part[:, None]).flatten(1) for part in own]
+            moved = (radius[:, None, None] * moves[turn]).view(rows, -1)
             self.losses.append((left[0] + moved, left[1]))
-
-    def _moves(self, slope: Tensor, norm: Norm, sign: float) -> Tensor:
-        """||A_p - sign A_q|| of the slopes of all pairs: (B, P)."""
-        if norm == "l2":
-            gram = slope.transpose(1, 2) @ slope
-            square = gram.diagonal(dim1=1, dim2=2)
-            total = square[:, self.p] + square[:, self.q]
-            apart = total - 2 * sign * gram[:, self.p, self.q]
-            # What the subtraction loses to rounding.
-            return (apart.clamp(min=0) + 1e-13 * total).sqrt()
-        if slope.numel() * slope.shape[2] <= TABLE_NUMBERS * 4:
-            return (slope[:, :, self.p] - sign * slope[:, :, self.q]).abs().sum(1)
-        each = slope.abs().sum(1)
-        return each[:, self.p] + each[:, self.q]
 
     def interval(self) -> tuple[Tensor, Tensor]:
         """(B, n) each: what the gradient's entries lie between."""
         return self.ends
 
-    def gaps(self, side: Tensor, *, flip: bool = False) -> Tensor:
-        """(B, P) lower bounds of the score of p above q's (flip: q's above p's).
+    def gaps(self, side: Tensor, i: Tensor, j: Tensor) -> Tensor:
+        """(B, p, q) lower bounds of the score of i (B, p) above that of j (B, q).
 
         side: (B, n) signs of the gradient at x.
         """
-        own, other = (self.q, self.p) if flip else (self.p, self.q)
-        signed = self.signed
-        noise = self.noise[:, own] + self.noise[:, other]
-        found = None
-        for turn, sign in enumerate((1.0,) if signed else (1.0, -1.0)):
-            best = None
+        n = side.shape[1]
+        place = (i[:, :, None] * n + j[:, None]).flatten(1)
+        shape = (len(i), i.shape[1], j.shape[1])
+        own = torch.ones_like(i, dtype=side.dtype) if self.signed else side.gather(1, i)
+        found: Tensor | None = None
+        for turn, sign in enumerate((1.0,) if self.signed else (1.0, -1.0)):
+            ways = []
             for centre, loss in zip(self.centres, self.losses[turn], strict=True):
-                mine = centre[:, own] if signed else (side * centre)[:, own]
-                rival = centre[:, other] if signed else side[:, own] * centre[:, other]
-                gap = mine - sign * rival - loss
-                best = gap if best is None else torch.maximum(best, gap)
-            assert best is not None
+                mine, rival = own * centre.gather(1, i), centre.gather(1, j)
+                gap = mine[:, :, None] - sign * own[:, :, None] * rival[:, None]
+                ways.append(gap - loss.gather(1, place).view(shape))
+            best = torch.maximum(ways[0], ways[1])
             found = best if found is None else torch.minimum(found, best)
         assert found is not None
-        return found - noise
+        return found - self.noise.gather(1, i)[:, :, None] - self.noise.gather(1, j)[:, None]
 
     def border(self, top: Tensor, side: Tensor) -> Tensor:
         """(B,) lower bound of the smallest gap between the top k, (B, n) bool, and the rest."""
-        first, second = top[:, self.p], top[:, self.q]
-        low = torch.where(first, self.gaps(side), self.gaps(side, flip=True))
-        return low.masked_fill(first == second, torch.inf).amin(1)
+        k = int(top[0].sum())
+        order = top.to(torch.uint8).argsort(dim=1, descending=True, stable=True)
+        return self.gaps(side, order[:, :k], order[:, k:]).flatten(1).amin(1)
 
     def above(self, side: Tensor) -> Tensor:
         """(B, n, n) bool: feature i is proved to stay above feature j."""
-        n = side.shape[1]
-        found = torch.zeros(len(side), n, n, dtype=torch.bool, device=side.device)
-        found[:, self.p, self.q] = self.gaps(side) > 0
-        found[:, self.q, self.p] = self.gaps(side, flip=True) > 0
-        return found
+        every = torch.arange(side.shape[1], device=side.device).expand(len(side), -1)
+        return self.gaps(side, every, every) > 0
+
+
+def _moves(slope: Tensor, norm: Norm) -> tuple[Tensor, Tensor]:
+    """||A_i - A_j|| and ||A_i + A_j|| of the slopes (B, directions, n) of all pairs: (B, n, n)."""
+    if norm == "l2":
+        gram = slope.transpose(1, 2) @ slope
+        square = gram.diagonal(dim1=1, dim2=2)
+        total = square[:, :, None] + square[:, None]
+        # A hair more, for what the subtraction loses to rounding.
+        near, far = total - 2 * gram, total + 2 * gram
+        return tuple((part.clamp(min=0) + 1e-13 * total).sqrt() for part in (near, far))  # type: ignore[return-value]
+    if slope.numel() * slope.shape[2] <= TABLE_NUMBERS:
+        a, b = slope[:, :, :, None], slope[:, :, None]
+        return (a - b).abs().sum(1), (a + b).abs().sum(1)
+    each = slope.abs().sum(1)
+    both = each[:, :, None] + each[:, None]
+    return both, both

@@ -232,11 +232,21 @@ class Program:
     output: int
     derived: bool  # some weights are computed anew at each forward pass
     width: int = 1  # numbers per row in all values together
+    classes: int = 1  # how many logits there are
 
     def used(self) -> list[int]:
         """The values that the logits depend on, in order."""
-        needed = {self.output}
+        return sorted(self._sources({self.output}))
+
+    def bending(self) -> set[int]:
+        """The values, among those, that the network's derivative depends on."""
+        used = self._sources({self.output})
+        steps = enumerate(self.steps, 1)
+        bent = [s for i, s in steps if i in used and not isinstance(s.kind, Affine | Join)]
+        return self._sources({0, *(value for step in bent for value in step.inputs)})
+
+    def _sources(self, found: set[int]) -> set[int]:
         for i in range(len(self.steps), 0, -1):
-            if i in needed:
-                needed.update(self.steps[i - 1].inputs)
-        return sorted(needed)
+            if i in found:
+                found.update(self.steps[i - 1].inputs)
+        return found

@@ -74,7 +74,8 @@ def trace(where: str, model: nn.Module, x: Tensor) -> Program:
     require(out.ndim == 2, where, "model", "one that returns logits of shape (B, C)", out)
     width = sum(t[0].numel() for t in recorder.kept if id(t) in recorder.values)
     steps = tuple(recorder.steps)
-    return Program(steps, recorder.values[id(out)], recorder.derived, width)
+    made = recorder.values[id(out)]
+    return Program(steps, made, recorder.derived, width, out.shape[1])
 
 
 @contextmanager
