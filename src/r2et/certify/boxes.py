@@ -216,17 +216,25 @@ class _Step(torch.autograd.Function):
 
 
 def backward(
-    program: Program, trail: Trail, head: Box, unit: float = 0.0, *, to_input: bool = False
+    program: Program,
+    trail: Trail,
+    head: Box,
+    unit: float = 0.0,
+    *,
+    to_input: bool = False,
+    seen: dict[int, Box] | None = None,
 ) -> dict[int, Box]:
     """Boxes of the gradient of head . logits by those values affine in x that others build on.
 
-    to_input: go on through these to x itself, value 0.
+    to_input: go on through these to x itself, value 0. seen: is given the gradient by each value.
     """
     gradients: dict[int, Box] = {program.output: head}
     for i in range(len(program.steps), 0, -1):
         if i not in gradients or (i in trail.zone and not to_input):
             continue
         step, gradient = program.steps[i - 1], gradients.pop(i)
+        if seen is not None:
+            seen[i] = gradient
         kind, inputs = step.kind, step.inputs
         if isinstance(kind, Affine):
             passed = [_pulled(kind, gradient, unit)]

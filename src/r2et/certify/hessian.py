@@ -1,0 +1,184 @@
+"""Prop. 4.5 with a true supremum over the ball, and its sampled estimate."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import final
+
+import torch
+from torch import Tensor, nn
+
+from r2et.certify.activation import Activation
+from r2et.certify.base import Certificate, Certifier
+from r2et.certify.boxes import Norm, backward, forward
+from r2et.certify.head import head_box
+from r2et.certify.question import Question
+from r2et.certify.search import largest_radius
+from r2et.certify.second import hessian_box
+from r2et.certify.steps import MaxPool
+from r2et.errors import InputError, require
+from r2et.explain import Explainer, Gradient
+from r2et.rank.bounds import score_jacobian
+from r2et.region import L2, Linf
+
+SMOOTH = "twice differentiable (make one with r2et.models.smooth)"
+BEND_NUMBERS = 2**22  # numbers of the Hessians held at once
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class HessianCertifier(Certifier):
+    """The radius r = min over pairs of h(x, i, j) / max over the ball of ||H_i - H_j|| (Prop. 4.5).
+
+    The maximum is bounded by intervals of all second derivatives over the very ball of radius r,
+    so the result is a proof. samples: take the largest of this many random points instead; then it
+    is an estimate, sound=False. Piecewise-linear networks are refused: there H is 0 wherever it
+    exists, the quotient infinite, and the statement false, since gradients jump.
+    """
+
+    norm: Norm = "l2"
+    limit: float = 10.0
+    tolerance: float = 2e-3
+    samples: int | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        where = "HessianCertifier"
+        require(self.norm in ("l2", "linf"), where, "norm", "l2 or linf", self.norm)
+        for name in ("limit", "tolerance"):
+            value = getattr(self, name)
+            good = isinstance(value, int | float) and 0 < value < math.inf
+            require(good, where, name, "positive and finite", value)
+        good = self.samples is None or (type(self.samples) is int and self.samples > 0)
+        require(good, where, "samples", "None or a positive whole number", self.samples)
+
+    def __call__(
+        self,
+        model: nn.Module,
+        explainer: Explainer,
+        x: Tensor,
+        *,
+        k: int,
+        target: Tensor | int | None = None,
+    ) -> Certificate:
+        """Certify the top k of each row of x (B, ...); see IntervalCertifier for target."""
+        question = Question.pose("HessianCertifier", model, explainer, x, k, target)
+        _check_smooth(question)
+
+        def proved(radius: Tensor, rows: Tensor) -> Tensor:
+            part = question.rows(rows)
+            return self._above(part, radius, model, k)[1]
+
+        with torch.inference_mode(False), torch.no_grad():
+            rows = len(x)
+            found = largest_radius(proved, rows, self.limit, self.tolerance, question.x.device)
+            found = found * (1 - 1e-6)
+
+        def precision(radius: float) -> Tensor:
+            with torch.inference_mode(False), torch.no_grad():
+                at = torch.full_like(found, radius)
+                above, _ = self._above(question, at, model, k)
+                stays = (question.top & ((~above).sum(2) - 1 < k)).sum(1).double() / k
+            return torch.where(found >= radius, 1.0, stays)
+
+        sound = self.samples is None
+        how = "a twice differentiable network" if sound else "the largest of a few samples"
+        return Certificate(
+            found, sound, repr(self), f"{how}; rounding by four times its size", precision
+        )
+
+    def _above(
+        self, part: Question, radius: Tensor, model: nn.Module, k: int
+    ) -> tuple[Tensor, Tensor]:
+        """(B, n, n): i stays above j within the radius; (B,): all of the top k above the rest."""
+        n = part.x[0].numel()
+        size = max(1, BEND_NUMBERS // (n * n + part.program.width * n))
+        parts = []
+        for start in range(0, len(radius), size):
+            rows = torch.arange(start, min(start + size, len(radius)), device=radius.device)
+            parts.append(self._gaps(part.rows(rows), radius[rows], model) > 0)
+        above = torch.cat(parts)
+        order = part.top.to(torch.uint8).argsort(dim=1, descending=True, stable=True)
+        rows = torch.arange(len(radius), device=radius.device)[:, None, None]
+        border = above[rows, order[:, :k, None], order[:, None, k:]]
+        return above, border.flatten(1).all(1)
+
+    def _gaps(self, part: Question, radius: Tensor, model: nn.Module) -> Tensor:
+        """(B, n, n) h(x, i, j) - radius * max ||H_i - H_j||, for the worse sign of score j."""
+        clean, slack = part.clean, _slack(part, radius, self.norm)
+        rows = clean if part.signed else part.side * clean
+        found: Tensor | None = None
+        for sign in (1.0,) if part.signed else (1.0, -1.0):
+            factor = sign if part.signed else sign * part.side[:, :, None]
+            gap = rows[:, :, None] - factor * clean[:, None]
+            moved = radius[:, None, None] * self._steepest(part, radius, sign, model)
+            low = gap - moved
+            found = low if found is None else torch.minimum(found, low)
+        assert found is not None
+        return found - 2 * (slack[:, :, None] + slack[:, None])
+
+    def _steepest(self, part: Question, radius: Tensor, sign: float, model: nn.Module) -> Tensor:
+        """(B, n, n) the largest ||H_i - sign H_j|| over the ball, bounded or sampled."""
+        if self.samples is None:
+            box = hessian_box(part.program, part.ball(radius, self.norm), part.target, part.of)
+            most = _apart(box.centre, sign, self.norm)
+            if box.spread is None:
+                return most
+            wide = _length(box.spread, self.norm)
+            return most + wide[:, :, None] + wide[:, None]
+        ball = (L2 if self.norm == "l2" else Linf)(1.0)
+        generator = torch.Generator().manual_seed(self.seed)
+        moves = ball.sample(torch.zeros_like(part.x), self.samples, generator=generator)
+        explain = Gradient(reduce="signed", of="logit" if part.of == "logit" else "log_odds")
+        kind = next(model.parameters()).dtype
+        largest: Tensor | None = None
+        for move in (torch.zeros_like(part.x), *moves):
+            there = (part.x + radius.view(-1, *[1] * (part.x.ndim - 1)) * move).to(kind)
+
+            def scores(z: Tensor) -> Tensor:
+                return explain(model, z, part.target, create_graph=True)
+
+            with torch.enable_grad():
+                rows = score_jacobian(scores, there, constant=True).double()
+            here = _apart(rows, sign, self.norm)
+            largest = here if largest is None else torch.maximum(largest, here)
+        assert largest is not None
+        return largest
+
+
+def _check_smooth(question: Question) -> None:
+    for i in question.program.used():
+        kind = question.program.steps[i - 1].kind if i else None
+        jumps = isinstance(kind, Activation) and kind.kink is not None
+        jumps = jumps and kind.left[1] != kind.right[1]  # type: ignore[union-attr]
+        if jumps or isinstance(kind, MaxPool):
+            name = kind.name if isinstance(kind, Activation) else "max_pool2d"
+            why = "where gradients jump while H is 0 (use IntervalCertifier)"
+            raise InputError(f"HessianCertifier: model must be {SMOOTH}, got {name}, {why}.")
+
+
+def _slack(part: Question, radius: Tensor, norm: Norm) -> Tensor:
+    """(B, n) twice what rounding adds to the interval of the gradient over the ball."""
+    ends = []
+    for unit in (part.unit, 0.0):
+        ball = part.ball(radius, norm)
+        ball = type(ball)(ball.x, ball.radius, norm, unit)
+        trail = forward(part.program, ball)
+        head = head_box(trail.boxes[part.program.output], part.target, part.of, unit)
+        box = backward(part.program, trail, head, unit, to_input=True)[0]
+        spread = torch.zeros_like(box.centre) if box.spread is None else box.spread
+        ends.append((spread + 8 * unit * box.size).flatten(1))
+    return 2 * (ends[0] - ends[1]).clamp(min=0) + part.unit * ends[0]
+
+
+def _length(rows: Tensor, norm: Norm) -> Tensor:
+    """(B, n, m) -> (B, n): what a unit change of x can make of each row's product with it."""
+    return rows.square().sum(2).sqrt() if norm == "l2" else rows.abs().sum(2)
+
+
+def _apart(rows: Tensor, sign: float, norm: Norm) -> Tensor:
+    """(B, n, n) ||H_i - sign H_j||, a few rows at a time."""
+    return torch.stack(
+        [_length(rows[:, i, None] - sign * rows, norm) for i in range(rows.shape[1])], 1
+    )

@@ -1,0 +1,87 @@
+"""HessianCertifier: the interval Hessian, Prop. 4.5 itself, and what is refused."""
+
+import pytest
+import torch
+from torch import nn
+
+from nets import make, randn
+from r2et.attack import MinimumNorm
+from r2et.certify import HessianCertifier, IntervalCertifier
+from r2et.certify.boxes import Ball
+from r2et.certify.second import hessian_box
+from r2et.certify.tracing import trace
+from r2et.errors import InputError
+from r2et.explain import Gradient
+from r2et.models import MLP
+from r2et.models.output import log_odds
+from r2et.region import L2
+
+SMOOTH = ["softplus", "tanh", "sigmoid", "silu", "gelu", "elu"]
+
+
+def exact_hessian(model, x, target):
+    return torch.stack(
+        [
+            torch.autograd.functional.hessian(
+                lambda row, t=t: log_odds(model(row[None]), t[None])[0], row
+            )
+            for row, t in zip(x, target, strict=True)
+        ]
+    )
+
+
+@pytest.mark.parametrize("classes", [1, 2, 4])
+@pytest.mark.parametrize("act", SMOOTH)
+def test_the_box_of_the_hessian_holds_it_everywhere_in_the_ball(act, classes):
+    model = make(lambda: MLP(4, (6, 5), classes=classes, activation=act), dtype=torch.float64)
+    x = randn(5, 4, dtype=torch.float64)
+    target = torch.ones(5, dtype=torch.long)
+    program = trace("test", model, x)
+    radius = torch.full((5,), 0.2, dtype=torch.float64)
+    box = hessian_box(program, Ball(x, radius, "l2"), target, "log_odds")
+    point = hessian_box(program, Ball(x, 0 * radius, "l2"), target, "log_odds")
+    assert torch.allclose(point.centre, exact_hessian(model, x, target), atol=1e-9)
+    for there in L2(0.2).sample(x, 20):
+        found = exact_hessian(model, there, target)
+        assert bool((box.low - 1e-9 <= found).all())
+        assert bool((found <= box.high + 1e-9).all())
+
+
+@pytest.mark.parametrize("act", ["softplus", "tanh", "gelu"])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_no_attack_enters_the_radius_and_intervals_prove_more(act, classes):
+    model = make(lambda: MLP(5, (8,), classes=classes, activation=act))
+    x = randn(25, 5)
+    radius = HessianCertifier(limit=3.0)(model, Gradient(), x, k=2).radius
+    attacked = MinimumNorm(L2(3.0), budget="fast")(model, Gradient(), x, k=2).radius
+    assert bool((radius < attacked).all())
+    assert float(radius.median()) > 0
+    tight = IntervalCertifier(limit=3.0)(model, Gradient(), x, k=2).radius
+    assert float((radius / tight).median()) < 1
+
+
+def test_a_linear_model_reaches_the_limit():
+    certificate = HessianCertifier()(make(lambda: MLP(5, ())), Gradient(), randn(5, 5), k=2)
+    assert float(certificate.radius.min()) == pytest.approx(10)
+    assert float(certificate.precision_at(9.0).min()) == 1
+
+
+def test_the_sampled_version_is_an_estimate_above_the_proof():
+    model = make(lambda: MLP(5, (8,), activation="softplus"))
+    x = randn(10, 5)
+    proof = HessianCertifier(limit=3.0, tolerance=0.02)(model, Gradient(), x, k=2)
+    guess = HessianCertifier(limit=3.0, tolerance=0.02, samples=5)(model, Gradient(), x, k=2)
+    assert proof.sound
+    assert not guess.sound
+    assert bool((guess.radius >= 0.97 * proof.radius).all())
+
+
+@pytest.mark.parametrize("act", ["relu", "leaky_relu"])
+def test_piecewise_linear_networks_are_refused_with_the_reason(act):
+    with pytest.raises(InputError, match=f"got {act}, where gradients jump"):
+        HessianCertifier()(make(lambda: MLP(5, (8,), activation=act)), Gradient(), randn(3, 5), k=2)
+    pool = nn.Sequential(
+        nn.Conv2d(1, 2, 3), nn.Tanh(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(8, 2)
+    )
+    with pytest.raises(InputError, match="max_pool2d"):
+        HessianCertifier()(pool.eval(), Gradient(), randn(2, 1, 6, 6), k=2)
