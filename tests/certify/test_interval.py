@@ -135,10 +135,9 @@ def test_hunt_in_deep_networks(act):
 @pytest.mark.parametrize("act", [nn.ReLU, nn.Softplus, nn.GELU])
 @pytest.mark.parametrize("relaxation", ["linear", "interval"])
 def test_hunt_in_convolutions(act, relaxation):
-    model = make(lambda: cnn(act))
-    x = randn(4, 2, 8, 8)
-    hunt(model, x, 5, "l2", relaxation=relaxation)
-    hunt(make(lambda: ResidualNet(2, act)), x, 5, "linf", relaxation=relaxation)
+    hunt(make(lambda: cnn(act)), randn(2, 2, 8, 8), 5, "l2", relaxation=relaxation)
+    model = make(lambda: ResidualNet(2, act))
+    hunt(model, randn(2, 2, 4, 4), 5, "linf", relaxation=relaxation, splits=2)
 
 
 @pytest.mark.parametrize("relaxation", ["linear", "interval"])
@@ -209,3 +208,12 @@ def test_the_top_k_is_the_models_own():
     clean = top_k(Gradient()(model, x, target), 2).sort(1).values
     for points in inside(certificate, x, "l2", 0.999)[:20]:
         assert torch.equal(top_k(scores(points), 2).sort(1).values, clean)
+
+
+def test_splitting_proves_more_of_deep_piecewise_linear_networks():
+    model = make(lambda: MLP(4, (20, 20, 20), activation="leaky_relu"))
+    x = randn(30, 4)
+    plain = IntervalCertifier(splits=0, limit=3.0)(model, Gradient(), x, k=2).radius
+    split = hunt(model, x, 2, "l2", splits=5).radius
+    assert bool((split >= 0.99 * plain).all())
+    assert float((split / plain).mean()) > 1.1

@@ -7,7 +7,7 @@ norms. Every form also carries the interval that either way of bounding leaves.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import torch
 from torch import Tensor
@@ -15,6 +15,8 @@ from torch import Tensor
 from r2et.certify.activation import Activation
 from r2et.certify.boxes import Ball, Box, Norm, affine_zone, between, forward, unpooled
 from r2et.certify.steps import Affine, Join, MaxPool, Program
+
+Sides: TypeAlias = dict[int, Tensor]  # by activation: (B, ...) of 1, -1 or 0 for unknown
 
 SAMPLES = 6  # interior points at which a curve is compared with its line
 
@@ -66,8 +68,13 @@ def along(function: Affine, slope: Tensor, *, back: bool = False) -> Tensor:
     return moved.view(*slope.shape[:2], *moved.shape[1:])
 
 
-def forward_forms(program: Program, ball: Ball, *, logits: bool = True) -> Lines:
-    """Forms of all values over the ball that the gradient, or also the logits, depend on."""
+def forward_forms(
+    program: Program, ball: Ball, *, logits: bool = True, sides: Sides | None = None
+) -> Lines:
+    """Forms of all values over the ball that the gradient, or also the logits, depend on.
+
+    sides: the part of the ball where chosen units of piecewise-linear activations are on one side.
+    """
     zone = affine_zone(program)
     straight = forward(program, ball, logits=False)  # exact for values affine in x, up to rounding
     values: dict[int, Form] = {0: _input(ball)}
@@ -79,7 +86,8 @@ def forward_forms(program: Program, ball: Ball, *, logits: bool = True) -> Lines
             continue
         kind = step.kind
         if isinstance(kind, Activation):
-            slopes[i] = _curved(kind, 1, values[step.inputs[0]], ball)
+            side = None if sides is None else sides.get(i)
+            slopes[i] = _curved(kind, 1, values[step.inputs[0]], ball, side)
         if i not in needed:
             continue
         first = values[step.inputs[0]]
@@ -91,7 +99,7 @@ def forward_forms(program: Program, ball: Ball, *, logits: bool = True) -> Lines
         elif isinstance(kind, MaxPool):
             values[i] = _pooled(kind, first)
         else:
-            values[i] = _curved(kind, 0, first, ball)
+            values[i] = _curved(kind, 0, first, ball, None if sides is None else sides.get(i))
     return Lines(values, slopes, zone)
 
 
@@ -143,13 +151,33 @@ def _pooled(kind: MaxPool, form: Form) -> Form:
     return Form(box.centre, slope, box.spread, box.low, box.high)
 
 
-def _curved(kind: Activation, order: int, form: Form, ball: Ball) -> Form:
-    """The activation (order 0) or its derivative (1) of a form: a line and what it leaves."""
+def _curved(
+    kind: Activation, order: int, form: Form, ball: Ball, side: Tensor | None = None
+) -> Form:
+    """The activation (order 0) or its derivative (1) of a form: a line and what it leaves.
+
+    side: 1 or -1 where a unit is known to be right or left of its kink, 0 elsewhere.
+    """
     low, high = form.low, form.high
+    if side is not None:
+        side = side.view(form.centre.shape)
+        # Beyond the kink by a hair at most, where a float evaluation may be on the other side.
+        low = torch.where(side > 0, low.clamp(min=0), low)
+        high = torch.where(side < 0, high.clamp(max=0), torch.maximum(high, low))
+        low = torch.minimum(low, high)
     rate, least, most = line(kind, order, low, high)
+    if side is not None:
+        slope = torch.where(side > 0, kind.right[1], kind.left[1]).to(low)
+        rate = torch.where(side != 0, slope if order == 0 else 0.0, rate)
+        constant = torch.zeros_like(slope) if order == 0 else slope
+        least = torch.where(side != 0, constant, least)
+        most = torch.where(side != 0, constant, most)
     middle, wide = (least + most) / 2, (most - least) / 2
     noise = ball.unit * (kind.noise + kind.wide * form.size) + kind.step
-    box = between(*kind.range(order, low, high))
+    bottom, top = kind.range(order, low, high)
+    if side is not None and order == 1:
+        bottom, top = torch.where(side != 0, least, bottom), torch.where(side != 0, most, top)
+    box = between(bottom, top)
     assert box.spread is not None
     if order == 0:
         noise = 8 * ball.unit * (box.size + form.size) + kind.step
@@ -198,14 +226,21 @@ def line(kind: Activation, order: int, low: Tensor, high: Tensor) -> tuple[Tenso
     return rate, torch.where(level, bottom, least), torch.where(level, top, most)
 
 
-def backward_forms(program: Program, lines: Lines, head: Form, ball: Ball) -> dict[int, Form]:
-    """Forms of the gradient of head . logits by the values affine in x that others build on."""
+def backward_forms(
+    program: Program, lines: Lines, head: Form, ball: Ball, seen: dict[int, Form] | None = None
+) -> dict[int, Form]:
+    """Forms of the gradient of head . logits by the values affine in x that others build on.
+
+    seen: is given the gradient by each value on the way.
+    """
     gradients: dict[int, Form] = {program.output: head}
     used = set(program.used())
     for i in range(len(program.steps), 0, -1):
         if i not in used or i in lines.zone:
             continue
         step, form = program.steps[i - 1], gradients.pop(i)
+        if seen is not None:
+            seen[i] = form
         kind = step.kind
         if isinstance(kind, Affine):
             passed = [pulled(kind, form, ball)]

@@ -17,6 +17,7 @@ from r2et.certify.head import head_box
 from r2et.certify.pairs import Pairs, scores_over
 from r2et.certify.question import Question
 from r2et.certify.search import largest_radius
+from r2et.certify.splitting import proved_in_parts
 from r2et.errors import InputError, require
 from r2et.explain import Explainer
 from r2et.progress import bar
@@ -40,13 +41,16 @@ class IntervalCertifier(Certifier):
     norm: l2 or linf. limit: no radius above it is looked for. tolerance: how far, relative, the
     bisection may stop below what it could prove. relaxation: "linear" follows every unit as a
     linear function of the change of x; "interval" as an interval, which is cheaper and looser;
-    "auto" takes the first where the network is small enough for it. chunk: rows at once.
+    "auto" takes the first where the network is small enough for it. splits: how often a unit of a
+    deep piecewise-linear network that may switch is looked at on either side of its kink; each
+    doubles the work where the rest of the proof fails. chunk: rows at once.
     """
 
     norm: Norm = "l2"
     limit: float = 10.0
     tolerance: float = 2e-3
     relaxation: Relaxation = "auto"
+    splits: int = 4
     chunk: int | None = None
     progress: bool = False
 
@@ -59,6 +63,8 @@ class IntervalCertifier(Certifier):
             require(good, where, name, "positive and finite", value)
         known = self.relaxation in ("auto", "linear", "interval")
         require(known, where, "relaxation", "auto, linear or interval", self.relaxation)
+        good = type(self.splits) is int and 0 <= self.splits <= 12
+        require(good, where, "splits", "a whole number in 0..12", self.splits)
         good = self.chunk is None or (type(self.chunk) is int and self.chunk > 0)
         require(good, where, "chunk", "None or a positive whole number", self.chunk)
 
@@ -91,6 +97,8 @@ class IntervalCertifier(Certifier):
                 found = largest_radius(
                     proved, len(x), self.limit, self.tolerance, question.x.device
                 )
+                if self.splits and self._linear(question) and question.program.splittable():
+                    found = self._split_further(question, found)
         # A hair less, so that a copy in float32 is not above what was proved.
         found = found * (1 - 1e-6)
 
@@ -99,6 +107,21 @@ class IntervalCertifier(Certifier):
                 return self._precision(question, found, radius, k)
 
         return Certificate(found, True, repr(self), ASSUMPTIONS, precision)
+
+    def _split_further(self, question: Question, found: Tensor) -> Tensor:
+        """Larger radii, up to four times as large, that hold when units are split."""
+
+        def proved(radius: Tensor, rows: Tensor) -> Tensor:
+            def parts(part: Question, at: Tensor) -> Tensor:
+                return proved_in_parts(part, at, self.norm, self.splits)
+
+            return self._in_chunks(question.rows(rows), radius, parts)
+
+        high = (4 * found).clamp(max=self.limit)
+        rows = len(found)
+        return largest_radius(
+            proved, rows, self.limit, self.tolerance, found.device, between=(found, high)
+        )
 
     def _bounds(self, part: Question, radius: Tensor) -> Pairs | Features:
         """What is known about the gradient over these balls."""

@@ -16,8 +16,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from r2et.certify.activation import Activation
 from r2et.certify.boxes import Ball, Norm
-from r2et.certify.forms import Form, Lines, backward_forms, forward_forms
+from r2et.certify.forms import Form, Lines, Sides, backward_forms, forward_forms
 from r2et.certify.head import constant_form, head_at, head_form
 from r2et.certify.steps import Affine, Join, Program
 from r2et.explain.base import Of
@@ -38,17 +39,36 @@ class Scores(NamedTuple):
     noise: Tensor  # (B, n)
 
 
-def scores_over(program: Program, ball: Ball, target: Tensor, of: Of) -> Scores:
-    """Bound the gradient of what is explained over the ball."""
+def scores_over(
+    program: Program,
+    ball: Ball,
+    target: Tensor,
+    of: Of,
+    *,
+    sides: Sides | None = None,
+    weights: Sides | None = None,
+) -> Scores:
+    """Bound the gradient of what is explained over the ball, or its part on chosen `sides`.
+
+    weights: is given, for each piecewise-linear activation, how much its units' derivatives leave
+    open, times the size of the gradient that they multiply.
+    """
     classes = program.classes
     constant = classes <= 2 or of == "logit"
-    lines = forward_forms(program, ball, logits=not constant)
+    lines = forward_forms(program, ball, logits=not constant, sides=sides)
     if constant:
         point = head_at(ball.x.new_zeros(len(ball.x), classes), target, of)
         head = constant_form(point, ball.x[0].numel())
     else:
         head = head_form(lines.values[program.output], target, of, ball)
-    gradients = backward_forms(program, lines, head, ball)
+    seen: dict[int, Form] = {}
+    gradients = backward_forms(program, lines, head, ball, seen)
+    if weights is not None:
+        for i, slope in lines.slopes.items():
+            kind = program.steps[i - 1].kind
+            if isinstance(kind, Activation) and kind.flat and i in seen:
+                open_ = (slope.high - slope.low - 1e-3).clamp(min=0)
+                weights[i] = (open_ * seen[i].size).flatten(1)
     rows, n = len(ball.x), ball.x[0].numel()
     values = list(gradients)
     forms = [gradients[v] for v in values]

@@ -1,0 +1,277 @@
+"""How tight, fast and sound certificates are: writes perf/records/certify.json.
+
+`python perf/certify.py` takes about an hour on one core; `--only tightness,speed,hunt` measures
+some parts anew and leaves the others' figures in the record; `--quick` a minute, unrecorded.
+Bank and COMPAS come from R2ET_DATA, the cache or their sources (see `r2et data`).
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+
+from r2et.attack import MinimumNorm, StrongAttack
+from r2et.certify import HessianCertifier, IntervalCertifier
+from r2et.data import Data, load
+from r2et.explain import Gradient
+from r2et.models import MLP
+from r2et.penalty import CertifiedRanking
+from r2et.rank import gap_sum, precision_at_k, ranking
+from r2et.region import L2, Linf
+from recording import RECORDS, load_record, save
+
+K = 8
+ACTIVATIONS = ("relu", "leaky_relu", "softplus", "tanh", "sigmoid", "elu", "silu", "gelu")
+
+
+def train(
+    data: Data, activation: str, widths: tuple[int, ...], weight: float = 0.0, epochs: int = 5
+) -> nn.Module:
+    """A network for tables; with a weight, also trained for large gaps, as R2ET\\H does."""
+    torch.manual_seed(0)
+    model = MLP(len(data.names), widths, activation=activation)
+    return fitted(model, data.train.x, data.train.y, weight, epochs)
+
+
+def fitted(model: nn.Module, x: Tensor, y: Tensor, weight: float, epochs: int) -> nn.Module:
+    """Trained by Adam on batches of 256."""
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(epochs):
+        for batch in torch.randperm(len(y)).split(256):
+            optimizer.zero_grad()
+            loss = cross_entropy(model(x[batch]), y[batch])
+            if weight:
+                scores = Gradient()(model, x[batch], create_graph=True)
+                scores = scores / scores.mean(1, keepdim=True).clamp(min=1e-6)
+                pairs = K * (scores.shape[1] - K)
+                loss = loss - weight * gap_sum(scores, ranking(scores), K).mean() / pairs
+            loss.backward()
+            optimizer.step()
+    return model.eval().requires_grad_(False)
+
+
+def cnn(activation: type[nn.Module]) -> nn.Module:
+    """Two convolutions for digits of 8 * 8, 3 against 8."""
+    return nn.Sequential(
+        nn.Conv2d(1, 4, 3, padding=1),
+        activation(),
+        nn.Conv2d(4, 4, 3, stride=2, padding=1),
+        activation(),
+        nn.Flatten(),
+        nn.Linear(64, 2),
+    )
+
+
+def digits() -> tuple[Tensor, Tensor]:
+    """scikit-learn's digits 3 and 8, in 0..1."""
+    from sklearn.datasets import load_digits
+
+    found = load_digits()
+    chosen = (found.target == 3) | (found.target == 8)
+    x = torch.tensor(found.images[chosen], dtype=torch.float32)[:, None] / 16
+    return x, torch.tensor((found.target[chosen] == 8).astype(int))
+
+
+def tightness(rows: int, names: tuple[str, ...]) -> list[dict[str, Any]]:
+    """Median of certified / attacked radius, for each kind of bound."""
+    cases: list[tuple[dict[str, Any], nn.Module, Tensor]] = []
+    for name in names:
+        data = load(name)
+        x = data.test.x[:rows]
+        for activation in ("leaky_relu", "softplus"):
+            for depth in (1, 2, 3):
+                for weight in (0.0, 0.1) if depth == 1 else (0.0,):
+                    kind = "gap" if weight else "vanilla"
+                    entry = {"data": name, "activation": activation, "layers": depth, "kind": kind}
+                    cases.append((entry, train(data, activation, (32,) * depth, weight), x))
+    images, labels = digits()
+    for layer in (nn.ReLU, nn.Softplus):
+        torch.manual_seed(0)
+        model = fitted(cnn(layer), images[60:], labels[60:], 0.0, 40)
+        entry = {"data": "digits", "activation": layer.__name__.lower(), "layers": 2, "kind": "cnn"}
+        cases.append((entry, model, images[: min(rows, 20)]))
+    found = []
+    for entry, model, x in cases:
+        smooth = entry["activation"] == "softplus" and entry["kind"] != "cnn"
+        attacked = MinimumNorm(L2(4.0))(model, Gradient(), x, k=K).radius
+        certifiers = {
+            "interval": IntervalCertifier(relaxation="interval"),
+            "linear": IntervalCertifier(splits=0),
+            "split": IntervalCertifier(),
+        }
+        if smooth:
+            certifiers["hessian"] = HessianCertifier()
+        entry |= {"rows": len(x), "attacked": round(float(attacked.median()), 5), "ratio": {}}
+        for title, certifier in certifiers.items():
+            radius = certifier(model, Gradient(), x, k=K).radius
+            ratio = radius / attacked
+            if bool((ratio >= 1).any()):
+                raise SystemExit(f"{entry}: {title} is beaten by the attack")
+            entry["ratio"][title] = round(float(ratio.median()), 4)
+        found.append(entry)
+        print(entry, flush=True)
+    return found
+
+
+def seconds(function: Callable[[], Any]) -> float:
+    """Processor time of one call."""
+    start = time.process_time()
+    function()
+    return time.process_time() - start
+
+
+def speed(rows: int) -> dict[str, Any]:
+    """Processor time of certificates, and of a certified step in plain steps."""
+    data = load("adult")
+    found: dict[str, Any] = {"certify": []}
+    for activation in ("leaky_relu", "softplus"):
+        model = train(data, activation, (32,), epochs=2)
+        for count in (rows // 4, rows):
+            x = data.test.x[:count]
+            taken = seconds(lambda m=model, z=x: IntervalCertifier()(m, Gradient(), z, k=K))
+            entry = {"activation": activation, "rows": count, "seconds": round(taken, 3)}
+            found["certify"].append(entry)
+            print(entry, flush=True)
+    x, y = data.train.x[:256], data.train.y[:256]
+    model = MLP(len(data.names))
+    optimizer = torch.optim.Adam(model.parameters())
+
+    def step(penalised: int) -> None:
+        optimizer.zero_grad()
+        loss = cross_entropy(model(x), y)
+        if penalised:
+            loss = loss + CertifiedRanking(k=K, radius=0.3)(model, x[:penalised]).mean()
+        loss.backward()
+        optimizer.step()
+
+    taken = {}
+    for penalised in (0, 64, 256):
+        for _ in range(20):
+            step(penalised)
+        times = [seconds(lambda p=penalised: step(p)) for _ in range(300)]
+        taken[penalised] = sorted(times)[len(times) // 2]
+    found["step"] = {
+        "plain_ms": round(1e3 * taken[0], 3),
+        "ratio_64_rows": round(taken[64] / taken[0], 2),
+        "ratio_256_rows": round(taken[256] / taken[0], 2),
+    }
+    print(found["step"], flush=True)
+    return found
+
+
+def hunted_network(seed: int) -> tuple[nn.Module, int]:
+    """A random network of 1 to 4 layers, and how many features it has."""
+    generator = torch.Generator().manual_seed(seed)
+
+    def draw(low: int, high: int) -> int:
+        return int(torch.randint(low, high + 1, (1,), generator=generator))
+
+    features, depth = draw(2, 50) if seed % 3 else draw(2, 6), draw(1, 4)
+    widths = tuple(draw(4, 24) for _ in range(depth))
+    torch.manual_seed(seed)
+    activation = ACTIVATIONS[seed % len(ACTIVATIONS)]
+    model = MLP(features, widths, classes=draw(2, 4), activation=activation)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter *= 1 + 2 * float(torch.rand(1, generator=generator))
+    return model.eval().requires_grad_(False), features
+
+
+def edge(model: nn.Module, x: Tensor, k: int, radius: Tensor, norm: str) -> Tensor:
+    """Points at each row's own radius (m * B, n): random ones, and down the gap's gradient."""
+    ball = (Linf if norm == "linf" else L2)(1.0)
+    clean = Gradient()(model, x)
+    top = torch.zeros_like(clean, dtype=torch.bool).scatter(1, ranking(clean)[:, :k], True)
+    scores = Gradient().at(model, x, create_graph=True)
+    moves = [*ball.sample(torch.zeros_like(x), 4)]
+    for step in range(8):
+        here = (x + (radius[:, None] * moves[-1]).to(x)).requires_grad_()
+        found = scores(here)
+        low = found.masked_fill(~top, torch.inf).sort(dim=1).values[:, step % min(k, 3)]
+        high = found.masked_fill(top, -torch.inf).amax(1)
+        (slope,) = torch.autograd.grad((low - high).sum() + 0 * here.sum(), here)
+        moves.append(-ball.steepest(slope.double()))
+    for unit in model.layers[0].weight.detach().double()[:8]:
+        side = torch.sign(x.double() @ unit + 0)[:, None]
+        moves.append(-side * ball.steepest(unit.expand_as(x)))
+    move = torch.stack([m.double() for m in moves])
+    flat = move.flatten(0, 1)
+    size = ball.distance(flat, torch.zeros_like(flat)).view(len(move), -1).clamp(min=1e-12)
+    move = move * ((1 - 1e-6) * radius / torch.where(size > 1, size, 1.0))[..., None]
+    return (x.double() + move).to(x).flatten(0, 1)
+
+
+def hunt(rows: int, each: int) -> dict[str, Any]:
+    """Counter-examples inside claimed radii: none may be found."""
+    done = points = beaten = seed = searched = 0
+    closest = certified = 0.0
+    while done < rows:
+        model, n = hunted_network(seed)
+        x = torch.randn(each, n, generator=torch.Generator().manual_seed(seed))
+        norm = "linf" if seed % 5 == 0 else "l2"
+        ball = Linf if norm == "linf" else L2
+        k = 1 + seed % (n - 1)
+        radius = IntervalCertifier(norm=norm, limit=3.0)(model, Gradient(), x, k=k).radius
+        certified += float((radius > 0).double().sum())
+        there = edge(model, x, k, radius, norm)
+        copies = len(there) // len(x)
+        kept = precision_at_k(
+            Gradient()(model, x).repeat(copies, 1), Gradient().at(model, x)(there), k
+        )
+        # Rounding x to float32 may carry a point across the edge of the ball.
+        inside = ball(1.0).distance(there, x.repeat(copies, 1)) <= radius.repeat(copies)
+        beaten += int((inside & (kept < 1)).sum())
+        points += int(inside.sum())
+        some = x[:20]
+        attacks: list[Any] = [MinimumNorm(ball(3.0), budget="fast")]
+        if seed % 50 == 0:
+            attacks.append(MinimumNorm(ball(0.3), budget="thorough"))
+        for attack in attacks:
+            found = attack(model, Gradient(), some, k=k).radius
+            beaten += int((radius[: len(some)] >= found).sum())
+            searched += len(some)
+            ratio = (radius[: len(some)] / found)[found.isfinite()]
+            closest = max(closest, float(ratio.max())) if len(ratio) else closest
+        if seed % 20 == 0 and float(radius.median()) > 0:
+            strong = StrongAttack(ball(float(radius.median())), budget="fast")
+            safe = radius[:200] >= strong.region.radius
+            beaten += int((safe & (strong(model, Gradient(), x[:200], k=k).precision < 1)).sum())
+        done, seed = done + each, seed + 1
+        if seed % 10 == 0:
+            print(f"{done} rows, {seed} networks, {beaten} beaten, {closest:.5f}", flush=True)
+    figures = {"rows": done, "networks": seed, "points_at_the_edge": points}
+    figures |= {"rows_of_minimum_norm": searched, "counter_examples": beaten}
+    share = round(certified / done, 4)
+    return figures | {"closest_ratio": round(closest, 5), "rows_with_a_radius": share}
+
+
+def main() -> None:
+    """Measure, print, record."""
+    torch.set_num_threads(1)
+    quick = "--quick" in sys.argv[1:]
+    only = sys.argv[sys.argv.index("--only") + 1].split(",") if "--only" in sys.argv else []
+    names = ("compas",) if quick else ("adult", "compas")
+    parts: dict[str, Callable[[], Any]] = {
+        "tightness": lambda: tightness(10 if quick else 100, names),
+        "speed": lambda: speed(200 if quick else 1000),
+        "hunt": lambda: hunt(400 if quick else 100_000, 200 if quick else 1000),
+    }
+    found = {"k": K}
+    if (RECORDS / "certify.json").exists():
+        before = load_record("certify")
+        found |= {name: before[name] for name in parts if name in before}
+    for name, part in parts.items():
+        if not only or name in only:
+            found[name] = part()
+            if not quick:
+                save("certify", found)
+
+
+if __name__ == "__main__":
+    main()
