@@ -102,10 +102,48 @@ def recipes() -> str:
     return table(["recipe", "what it is", "penalty", "settings"], rows)
 
 
+def certify_tightness() -> str:
+    """How near the proved radius comes to the attacked one."""
+    found = record("certify")
+    titles = ["interval", "linear", "split", "hessian"]
+    rows = []
+    for case in found["tightness"]:
+        ratios = [f"{case['ratio'][t]:.3f}" if t in case["ratio"] else "" for t in titles]
+        name = [case["data"], case["kind"], case["activation"], str(case["layers"])]
+        rows.append([*name, str(case["rows"]), f"{case['attacked']:.4f}", *ratios])
+    head = ["data", "network", "activation", "layers", "rows", "attacked, median", *titles]
+    return f"{table(head, rows)}\n\n{made_with(found)}"
+
+
+def certify_hunt() -> str:
+    """Speed, and whether anything was found inside a claimed radius."""
+    found = record("certify")
+    lines = []
+    for case in found["speed"]["certify"]:
+        rate = f"{case['seconds']:.2f} s of processor time"
+        lines.append(f"- {case['rows']} rows of Adult, {case['activation']}: {rate}")
+    step = found["speed"]["step"]
+    lines.append(
+        f"- a certified step of 28 - 32 - 2 on a batch of 256: {step['ratio_64_rows']} plain steps "
+        f"with 64 rows penalised, {step['ratio_256_rows']} with all"
+    )
+    if "hunt" in found:
+        hunt = found["hunt"]
+        lines.append(
+            f"- {hunt['counter_examples']} counter-examples in {hunt['rows']} rows of "
+            f"{hunt['networks']} networks, {hunt['points_at_the_edge']} points, "
+            f"{hunt['rows_of_minimum_norm']} rows of `MinimumNorm`; nearest: "
+            f"{hunt['closest_ratio']:.4f} of an attacked radius"
+        )
+    return "\n".join(lines)
+
+
 PARTS: dict[str, Callable[[], str]] = {
     "attack_strength": attack_strength,
     "recipes": recipes,
     "trust_region": trust_region,
+    "certify_tightness": certify_tightness,
+    "certify_hunt": certify_hunt,
 }
 
 
