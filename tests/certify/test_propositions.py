@@ -116,7 +116,9 @@ def test_4_7_the_worst_score_in_the_ball_is_the_score_less_its_curvature():
         for weight in (3.0, -2.0):
             way = -weight * a[i]
             worst = weight * at(x + epsilon * way / way.norm())[:, i]
-            assert torch.allclose(worst, weight * scores[:, i] - epsilon * abs(weight) * a[i].norm())
+            assert torch.allclose(
+                worst, weight * scores[:, i] - epsilon * abs(weight) * a[i].norm()
+            )
             points = at(L2(epsilon).sample(x, 50).flatten(0, 1)).view(50, len(x), 5)
             assert bool((weight * points[:, :, i] >= worst - 1e-9).all())
 

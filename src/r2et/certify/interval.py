@@ -117,10 +117,15 @@ class IntervalCertifier(Certifier):
 
             return self._in_chunks(question.rows(rows), radius, parts)
 
-        high = (4 * found).clamp(max=self.limit)
-        rows = len(found)
+        # Most rows cannot be helped: a little more is tried first.
+        more = (1 + 5 * self.tolerance) * found
+        rows = ((found > 0) & (more < self.limit)).nonzero().flatten()
+        rows = rows[proved(more[rows], rows)] if len(rows) else rows
+        low, high = found.clone(), found.clone()
+        low[rows], high[rows] = more[rows], (4 * found[rows]).clamp(max=self.limit)
+        span = (low, high)
         return largest_radius(
-            proved, rows, self.limit, self.tolerance, found.device, between=(found, high)
+            proved, len(found), self.limit, self.tolerance, found.device, between=span
         )
 
     def _bounds(self, part: Question, radius: Tensor) -> Pairs | Features:

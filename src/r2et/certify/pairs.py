@@ -47,11 +47,13 @@ def scores_over(
     *,
     sides: Sides | None = None,
     weights: Sides | None = None,
+    planes: dict[int, tuple[Tensor, Tensor, Tensor]] | None = None,
 ) -> Scores:
     """Bound the gradient of what is explained over the ball, or its part on chosen `sides`.
 
     weights: is given, for each piecewise-linear activation, how much its units' derivatives leave
-    open, times the size of the gradient that they multiply.
+    open, times the size of the gradient that they multiply. planes: for those that see values
+    affine in x, the centres (B, H), roundings (B, H) and slopes (n, H) of these.
     """
     classes = program.classes
     constant = classes <= 2 or of == "logit"
@@ -69,6 +71,10 @@ def scores_over(
             if isinstance(kind, Activation) and kind.flat and i in seen:
                 open_ = (slope.high - slope.low - 1e-3).clamp(min=0)
                 weights[i] = (open_ * seen[i].size).flatten(1)
+                (source,) = program.steps[i - 1].inputs
+                if planes is not None and source in lines.zone:
+                    z = lines.values[source]
+                    planes[i] = z.centre.flatten(1), z.spread.flatten(1), z.slope[0].flatten(1)
     rows, n = len(ball.x), ball.x[0].numel()
     values = list(gradients)
     forms = [gradients[v] for v in values]

@@ -246,11 +246,8 @@ class Program:
         return self._sources({0, *(value for step in bent for value in step.inputs)})
 
     def splittable(self) -> bool:
-        """Whether a unit of a piecewise-linear activation can change what another one sees."""
-        bent = self.bending()
-        return any(isinstance(self.steps[i - 1].kind, Activation) for i in bent if i) and any(
-            isinstance(step.kind, Activation) and step.kind.flat for step in self.steps
-        )
+        """Whether there is a piecewise-linear activation."""
+        return any(isinstance(step.kind, Activation) and step.kind.flat for step in self.steps)
 
     def _sources(self, found: set[int]) -> set[int]:
         for i in range(len(self.steps), 0, -1):
