@@ -18,6 +18,7 @@ from r2et.certify.pairs import Pairs, scores_over
 from r2et.certify.question import Question
 from r2et.certify.search import largest_radius
 from r2et.certify.splitting import proved_in_parts
+from r2et.certify.steps import Program
 from r2et.errors import InputError, require
 from r2et.explain import Explainer
 from r2et.progress import bar
@@ -27,6 +28,7 @@ Relaxation: TypeAlias = Literal["auto", "linear", "interval"]
 # Numbers held at once, and the most that the linear forms of one row may take.
 CHUNK_NUMBERS = 2**20
 FORM_NUMBERS = 2**23
+DEEP_SPLITS = 4
 ASSUMPTIONS = (
     "IEEE arithmetic in the model's precision, sums in any order, elementary functions good to 8 "
     "units in the last place; no TF32 or other reduced precision"
@@ -42,15 +44,16 @@ class IntervalCertifier(Certifier):
     bisection may stop below what it could prove. relaxation: "linear" follows every unit as a
     linear function of the change of x; "interval" as an interval, which is cheaper and looser;
     "auto" takes the first where the network is small enough for it. splits: how often a unit of a
-    deep piecewise-linear network that may switch is looked at on either side of its kink; each
-    doubles the work where the rest of the proof fails. chunk: rows at once.
+    piecewise-linear network that may switch is looked at on either side of its kink; each may
+    double the work where the rest of the proof fails; by default 4, and 0 for one hidden layer,
+    which rarely gains by it. chunk: rows at once.
     """
 
     norm: Norm = "l2"
     limit: float = 10.0
     tolerance: float = 2e-3
     relaxation: Relaxation = "auto"
-    splits: int = 4
+    splits: int | None = None
     chunk: int | None = None
     progress: bool = False
 
@@ -63,8 +66,8 @@ class IntervalCertifier(Certifier):
             require(good, where, name, "positive and finite", value)
         known = self.relaxation in ("auto", "linear", "interval")
         require(known, where, "relaxation", "auto, linear or interval", self.relaxation)
-        good = type(self.splits) is int and 0 <= self.splits <= 12
-        require(good, where, "splits", "a whole number in 0..12", self.splits)
+        good = self.splits is None or (type(self.splits) is int and 0 <= self.splits <= 12)
+        require(good, where, "splits", "None or a whole number in 0..12", self.splits)
         good = self.chunk is None or (type(self.chunk) is int and self.chunk > 0)
         require(good, where, "chunk", "None or a positive whole number", self.chunk)
 
@@ -97,8 +100,9 @@ class IntervalCertifier(Certifier):
                 found = largest_radius(
                     proved, len(x), self.limit, self.tolerance, question.x.device
                 )
-                if self.splits and self._linear(question) and question.program.splittable():
-                    found = self._split_further(question, found)
+                splits = self._splits(question.program)
+                if splits and self._linear(question):
+                    found = self._split_further(question, found, splits)
         # A hair less, so that a copy in float32 is not above what was proved.
         found = found * (1 - 1e-6)
 
@@ -108,12 +112,18 @@ class IntervalCertifier(Certifier):
 
         return Certificate(found, True, repr(self), ASSUMPTIONS, precision)
 
-    def _split_further(self, question: Question, found: Tensor) -> Tensor:
+    def _splits(self, program: Program) -> int:
+        layers = program.piecewise_linear()
+        if self.splits is None:
+            return DEEP_SPLITS if layers > 1 else 0
+        return self.splits if layers else 0
+
+    def _split_further(self, question: Question, found: Tensor, splits: int) -> Tensor:
         """Larger radii, up to four times as large, that hold when units are split."""
 
         def proved(radius: Tensor, rows: Tensor) -> Tensor:
             def parts(part: Question, at: Tensor) -> Tensor:
-                return proved_in_parts(part, at, self.norm, self.splits)
+                return proved_in_parts(part, at, self.norm, splits)
 
             return self._in_chunks(question.rows(rows), radius, parts)
 

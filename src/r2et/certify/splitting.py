@@ -25,6 +25,8 @@ from r2et.certify.question import Question
 # The ball around the part beyond a plane also holds points outside the first ball; it is taken
 # only where it is clearly smaller.
 SHRUNK = 0.75
+PLANES = 256  # widest first layer whose planes are looked at together
+STEPS = 60  # of the search for a proof that they do not meet in the ball
 
 
 class Parts(NamedTuple):
@@ -42,6 +44,12 @@ def proved_in_parts(question: Question, radius: Tensor, norm: Norm, depth: int) 
     rows = torch.arange(len(radius), device=radius.device)
     parts = Parts(rows, question.x, radius, {})
     for level in range(depth + 1):
+        if level:
+            # Much cheaper than bounds: is there a point inside at which the top k is another?
+            proved[parts.rows[_flips(question, radius, norm, parts)]] = False
+            parts = _some(parts, proved[parts.rows])
+            if not len(parts.rows):
+                break
         here = replace(question.rows(parts.rows), x=parts.x)
         weights: Sides = {}
         planes: dict[int, tuple[Tensor, Tensor, Tensor]] = {}
@@ -52,25 +60,75 @@ def proved_in_parts(question: Question, radius: Tensor, norm: Norm, depth: int) 
             planes=planes,
         )
         ok = Pairs(scores, parts.radius, norm, here.signed).border(here.top, here.side) > 0
+        if level and norm == "l2" and not bool(ok.all()):
+            ok = ok | _empty(question, radius, parts, planes, ok)
         flat = torch.cat(list(weights.values()), 1) if weights else None
         largest = flat.amax(1) if flat is not None else torch.zeros_like(parts.radius)
         lost = ~ok & ((largest <= 0) | (level == depth))
-        if not bool(lost.all()):
-            lost = lost | (~ok & _flips(question, radius, norm, here, parts))
         proved[parts.rows[lost]] = False
         going = ~ok & proved[parts.rows]
         if not bool(going.any()):
             break
         assert flat is not None
         parts = _split(parts, weights, planes, going, flat.argmax(1), norm)
-        if not len(parts.rows):
-            break
     return proved
 
 
-def _flips(question: Question, radius: Tensor, norm: Norm, here: Question, parts: Parts) -> Tensor:
+def _some(parts: Parts, chosen: Tensor) -> Parts:
+    sides = {i: side[chosen] for i, side in parts.sides.items()}
+    return Parts(parts.rows[chosen], parts.x[chosen], parts.radius[chosen], sides)
+
+
+def _empty(
+    question: Question,
+    radius: Tensor,
+    parts: Parts,
+    planes: dict[int, tuple[Tensor, Tensor, Tensor]],
+    done: Tensor,
+) -> Tensor:
+    """(B,) bool: no point of the row's own ball is on all of these sides of first-layer planes.
+
+    Being on a side is A d >= b. For any l >= 0, b . l <= l . A d <= ||A' l|| ||d||, so that the
+    part is empty if b . l > r ||A' l||. The best l maximises b . l - ||A' l||^2 / 2.
+    """
+    empty = torch.zeros_like(done)
+    chosen = (~done).nonzero().flatten()
+    rows = parts.rows[chosen]
+    normals, needs, forced = [], [], []
+    for i, (centre, noise, slope) in planes.items():
+        if i not in parts.sides or slope.shape[1] > PLANES:
+            continue
+        side = parts.sides[i][chosen]
+        moved = (parts.x[chosen] - question.x[rows]).flatten(1)
+        at_x = centre[chosen] - moved @ slope
+        normals.append(slope)
+        forced.append(side)
+        needs.append(-side * at_x - (1 + 1e-6) * noise[chosen] - 1e-12)
+    if not normals:
+        return empty
+    matrix, side, need = torch.cat(normals, 1), torch.cat(forced, 1), torch.cat(needs, 1)
+    used = (side != 0).any(0)
+    matrix, side, need = matrix[:, used], side[:, used], need[:, used]
+    gram = side[:, :, None] * (matrix.T @ matrix) * side[:, None]
+    step = 1 / gram.diagonal(dim1=1, dim2=2).sum(1).clamp(min=1e-300)[:, None]
+    need = torch.where(side != 0, need, 0.0)
+    found = need.clamp(min=0) * step
+    ahead, momentum = found, 1.0
+    for _ in range(STEPS):
+        new = (ahead + step * (need - (gram @ ahead[..., None])[..., 0])).clamp(min=0)
+        faster = (1 + (1 + 4 * momentum**2) ** 0.5) / 2
+        ahead = (new + (momentum - 1) / faster * (new - found)).clamp(min=0)
+        found, momentum = new, faster
+    reach = ((found * side) @ matrix.T).square().sum(1).sqrt()
+    gain = (need * found).sum(1)
+    slack = 1e-9 * (need.abs() * found).sum(1)
+    empty[chosen] = gain - slack > (1 + 1e-9) * radius[rows] * reach
+    return empty
+
+
+def _flips(question: Question, radius: Tensor, norm: Norm, parts: Parts) -> Tensor:
     """(B,) bool: the top k is another at the middle of the part itself: no use going on."""
-    program = here.program
+    here, program = replace(question.rows(parts.rows), x=parts.x), question.program
     point = forward(program, Ball(here.x, parts.radius, "l2", exact=True))
     moved = (here.x - question.x[parts.rows]).flatten(1)
     far = moved.square().sum(1).sqrt() if norm == "l2" else moved.abs().amax(1)
@@ -137,5 +195,4 @@ def _split(
             )
         )
     there, sizes, possible = (torch.cat(part) for part in zip(*found, strict=True))
-    kept = {i: side[possible] for i, side in sides.items()}
-    return Parts(rows.repeat(2)[possible], there[possible], sizes[possible], kept)
+    return _some(Parts(rows.repeat(2), there, sizes, sides), possible)

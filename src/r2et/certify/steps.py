@@ -245,9 +245,9 @@ class Program:
         bent = [s for i, s in steps if i in used and not isinstance(s.kind, Affine | Join)]
         return self._sources({0, *(value for step in bent for value in step.inputs)})
 
-    def splittable(self) -> bool:
-        """Whether there is a piecewise-linear activation."""
-        return any(isinstance(step.kind, Activation) and step.kind.flat for step in self.steps)
+    def piecewise_linear(self) -> int:
+        """How many piecewise-linear activations there are."""
+        return sum(isinstance(step.kind, Activation) and step.kind.flat for step in self.steps)
 
     def _sources(self, found: set[int]) -> set[int]:
         for i in range(len(self.steps), 0, -1):
