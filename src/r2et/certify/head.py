@@ -71,6 +71,10 @@ def head_form(logits: Form, target: Tensor, of: Of, ball: Ball) -> Form:
     Along a line through the logits with steps D_m, p_m'' = p_m ((D_m - mean)^2 - variance), which
     lies between -1/4 and 1 times p_m R^2, R the range of the D.
     """
+    # The line from the centre to any point must not leave the interval.
+    low = torch.minimum(logits.low, logits.centre)
+    high = torch.maximum(logits.high, logits.centre)
+    logits = logits._replace(low=low, high=high)
     box = head_box(Box(*_middle(logits)), target, of, ball.unit)
     own = torch.nn.functional.one_hot(target, logits.centre.shape[1]).bool()
     share = logits.centre.masked_fill(own, -torch.inf).softmax(1)

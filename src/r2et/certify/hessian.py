@@ -11,8 +11,8 @@ from torch import Tensor, nn
 
 from r2et.certify.activation import Activation
 from r2et.certify.base import Certificate, Certifier
-from r2et.certify.boxes import Norm, backward, forward
-from r2et.certify.head import head_box
+from r2et.certify.boxes import Ball, Norm
+from r2et.certify.features import check_gradient, gradient_box
 from r2et.certify.question import Question
 from r2et.certify.search import largest_radius
 from r2et.certify.second import hessian_box
@@ -65,6 +65,8 @@ class HessianCertifier(Certifier):
         """Certify the top k of each row of x (B, ...); see IntervalCertifier for target."""
         question = Question.pose("HessianCertifier", model, explainer, x, k, target)
         _check_smooth(question)
+        with torch.no_grad():
+            check_gradient("HessianCertifier", question)
 
         def proved(radius: Tensor, rows: Tensor) -> Tensor:
             part = question.rows(rows)
@@ -162,11 +164,7 @@ def _slack(part: Question, radius: Tensor, norm: Norm) -> Tensor:
     """(B, n) twice what rounding adds to the interval of the gradient over the ball."""
     ends = []
     for unit in (part.unit, 0.0):
-        ball = part.ball(radius, norm)
-        ball = type(ball)(ball.x, ball.radius, norm, unit)
-        trail = forward(part.program, ball)
-        head = head_box(trail.boxes[part.program.output], part.target, part.of, unit)
-        box = backward(part.program, trail, head, unit, to_input=True)[0]
+        box = gradient_box(part, Ball(part.x, radius, norm, unit))
         spread = torch.zeros_like(box.centre) if box.spread is None else box.spread
         ends.append((spread + 8 * unit * box.size).flatten(1))
     return 2 * (ends[0] - ends[1]).clamp(min=0) + part.unit * ends[0]

@@ -11,15 +11,14 @@ import torch
 from torch import Tensor, nn
 
 from r2et.certify.base import Certificate, Certifier
-from r2et.certify.boxes import Norm, backward, forward
-from r2et.certify.features import Features
-from r2et.certify.head import head_box
+from r2et.certify.boxes import Norm
+from r2et.certify.features import Features, check_gradient, gradient_box
 from r2et.certify.pairs import Pairs, scores_over
 from r2et.certify.question import Question
 from r2et.certify.search import largest_radius
 from r2et.certify.splitting import proved_in_parts
 from r2et.certify.steps import Program
-from r2et.errors import InputError, require
+from r2et.errors import require
 from r2et.explain import Explainer
 from r2et.progress import bar
 
@@ -88,7 +87,7 @@ class IntervalCertifier(Certifier):
         """
         question = Question.pose("IntervalCertifier", model, explainer, x, k, target)
         with torch.inference_mode(False), torch.no_grad():
-            self._check_at_x(question)
+            check_gradient("IntervalCertifier", question)
 
             def proved(radius: Tensor, rows: Tensor) -> Tensor:
                 def border(part: Question, at: Tensor) -> Tensor:
@@ -144,10 +143,7 @@ class IntervalCertifier(Certifier):
         if self._linear(part):
             scores = scores_over(part.program, ball, part.target, part.of)
             return Pairs(scores, radius, self.norm, part.signed)
-        trail = forward(part.program, ball)
-        head = head_box(trail.boxes[part.program.output], part.target, part.of, part.unit)
-        gradients = backward(part.program, trail, head, part.unit, to_input=True)
-        return Features(gradients[0], part.unit, part.signed)
+        return Features(gradient_box(part, ball), part.unit, part.signed)
 
     def _linear(self, part: Question) -> bool:
         if self.relaxation != "auto":
@@ -168,19 +164,6 @@ class IntervalCertifier(Certifier):
             some = rows[start : start + size]
             parts.append(function(part.rows(some), radius[some]))
         return torch.cat(parts)
-
-    def _check_at_x(self, question: Question) -> None:
-        """The steps, in float64, must give the gradient that the model itself gives, rounded."""
-
-        def outside(part: Question, at: Tensor) -> Tensor:
-            found = self._bounds(part, at)
-            low, high = found.interval()
-            return (part.clean < low) | (part.clean > high)
-
-        zero = torch.zeros(len(question.x), dtype=torch.float64, device=question.x.device)
-        if bool(self._in_chunks(question, zero, outside).any()):
-            what = "one whose gradient is that of its steps (no detach, no_grad or hooks)"
-            raise InputError(f"IntervalCertifier: model must be {what}, got another gradient.")
 
     def _precision(self, question: Question, found: Tensor, radius: float, k: int) -> Tensor:
         at = torch.full_like(found, radius)
