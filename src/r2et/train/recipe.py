@@ -118,6 +118,7 @@ _ALL = (
         "certified",
         CertifiedRanking(),
         0.1,
+        every=2,
         warm_up=0.5,
         about="gaps that are proved throughout the ball",
     ),
