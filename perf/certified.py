@@ -1,8 +1,8 @@
 """Training against the proof: writes perf/records/certified.json.
 
-`python perf/certified.py MODELS` trains `certified` beside `vanilla` and `linear` on Adult, Bank and
-COMPAS, at radius 1 and 0.1 and with one to three hidden layers, and certifies test rows; about half
-an hour on one core. MODELS keeps the networks: a second run trains nothing that is there.
+`python perf/certified.py MODELS` trains `certified` beside `vanilla` and `linear` on Adult, Bank
+and COMPAS, at radius 1 and 0.1 and with one to three hidden layers, and certifies test rows; about
+half an hour on one core. MODELS keeps the networks: a second run trains nothing that is there.
 """
 
 from __future__ import annotations

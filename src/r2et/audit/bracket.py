@@ -1,0 +1,180 @@
+"""The bracket: up to which change of x the top k is proved, and from which on it is broken."""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+
+from r2et.attack import MinimumNorm
+from r2et.certify import IntervalCertifier
+from r2et.data import DATASETS, load
+from r2et.errors import InputError, require
+from r2et.explain import Explainer, Gradient
+from r2et.rank import distinct_top_k, largest_top_k_share
+from r2et.region import L2, Linf
+from r2et.train import Trained
+
+RADII = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+
+
+@dataclass(frozen=True)
+class Bracket:
+    """Per row, the proved radius (0 proves nothing) and the attacked one (infinite: none found).
+
+    Between the two nobody knows. limit: nothing was looked for beyond it. distinct_top_k and
+    largest_top_k_share: how many different explanations the rows have, since one for everybody is
+    easily stable.
+    """
+
+    certified: Tensor
+    attacked: Tensor
+    norm: str
+    k: int
+    limit: float
+    method: str
+    assumptions: str
+    distinct_top_k: int
+    largest_top_k_share: float
+
+    def shares(self, radius: float) -> tuple[float, float, float]:
+        """Shares of rows that at this radius are proved, unknown, and broken; they sum to 1."""
+        proved = float((self.certified >= radius).double().mean())
+        broken = float((self.attacked <= radius).double().mean())
+        return proved, max(0.0, 1 - proved - broken), broken
+
+    def radii(self) -> list[float]:
+        """Round radii up to the limit, at which to look."""
+        found = [r for r in RADII if r < self.limit]
+        return [*found, self.limit]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON; a radius that no attack found is null."""
+        ends = torch.tensor(QUANTILES, dtype=torch.float64)
+        curve = [
+            dict(zip(("radius", "proved", "unknown", "broken"), (r, *self.shares(r)), strict=True))
+            for r in self.radii()
+        ]
+        return {
+            "rows": len(self.certified),
+            "k": self.k,
+            "norm": self.norm,
+            "limit": self.limit,
+            "certified_quantiles": _by_quantile(self.certified.quantile(ends).tolist()),
+            "attacked_quantiles": _by_quantile(_quantiles(self.attacked, ends)),
+            "curve": curve,
+            "distinct_top_k": self.distinct_top_k,
+            "largest_top_k_share": self.largest_top_k_share,
+            "method": self.method,
+            "assumptions": self.assumptions,
+            "certified": self.certified.tolist(),
+            "attacked": [r if math.isfinite(r) else None for r in self.attacked.tolist()],
+        }
+
+
+def bracket(
+    model: nn.Module,
+    x: Tensor,
+    *,
+    k: int,
+    norm: Literal["l2", "linf"] = "l2",
+    limit: float = 3.0,
+    explainer: Explainer | None = None,
+    budget: Literal["fast", "standard", "thorough"] = "fast",
+    progress: bool = False,
+) -> Bracket:
+    """Certify and attack the top k of each row of x (B, n)."""
+    where = "bracket"
+    require(norm in ("l2", "linf"), where, "norm", "l2 or linf", norm)
+    good = isinstance(limit, int | float) and 0 < limit < math.inf
+    require(good, where, "limit", "positive and finite", limit)
+    explainer = Gradient() if explainer is None else explainer
+    certifier = IntervalCertifier(norm=norm, limit=float(limit), progress=progress)
+    certificate = certifier(model, explainer, x, k=k)
+    region = (L2 if norm == "l2" else Linf)(limit)
+    attack = MinimumNorm(region, budget=budget, progress=progress)
+    attacked = attack(model, explainer, x, k=k).radius.double()
+    beaten = attacked < certificate.radius
+    if bool(beaten.any()):
+        raise RuntimeError(
+            f"row {int(beaten.nonzero()[0])} was changed inside its certified radius:"
+            " a bug in r2et, please report it with the model"
+        )
+    scores = explainer(model, x)
+    return Bracket(
+        certified=certificate.radius,
+        attacked=attacked,
+        norm=norm,
+        k=k,
+        limit=float(limit),
+        method=certificate.method,
+        assumptions=certificate.assumptions,
+        distinct_top_k=distinct_top_k(scores, k),
+        largest_top_k_share=largest_top_k_share(scores, k),
+    )
+
+
+def rows_for(trained: Trained, source: str, rows: int) -> Tensor:
+    """The first rows of a file, read as in training, or of the test part of a named data set."""
+    good = type(rows) is int and rows > 0
+    require(good, "certify", "rows", "a positive whole number", rows)
+    if Path(source).is_file():
+        return trained.read(source)[0][:rows]
+    file = bool(Path(source).suffix) or len(Path(source).parts) > 1 or source not in DATASETS
+    what = "a file that exists or a data set of `r2et data list`"
+    require(not file, "certify", "DATA", what, source)
+    data = load(source)
+    shape = tuple(data.test.x.shape[1:])
+    fits = trained.data == source or not trained.names or trained.names == data.names
+    require(fits, "certify", "DATA", f"what the model was trained on ({trained.data})", source)
+    require(len(shape) == 1, "certify", "DATA", "a table", f"{source} of shape {shape}")
+    return data.test.x[:rows]
+
+
+def draw(found: Bracket, path: str | os.PathLike[str]) -> None:
+    """The curve as a picture: shares of rows proved, unknown and broken against the radius."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+    from matplotlib.figure import Figure
+
+    ends = torch.linspace(math.log10(found.limit / 1000), math.log10(found.limit), 200)
+    radii = [10 ** float(e) for e in ends]
+    proved, _, broken = zip(*(found.shares(r) for r in radii), strict=True)
+    figure = Figure(figsize=(6.4, 3.6), layout="constrained")
+    axes = figure.add_subplot()
+    upper = [1 - b for b in broken]
+    axes.fill_between(radii, 0, proved, color="#2b6cb0", label="proved: the top k stays")
+    axes.fill_between(
+        radii, proved, upper, color="#d9d9d9", hatch="//", edgecolor="#999999", label="unknown"
+    )
+    axes.fill_between(radii, upper, 1, color="#c05621", label="broken by an attack")
+    axes.set(xscale="log", xlim=(radii[0], radii[-1]), ylim=(0, 1))
+    axes.set(xlabel=f"radius ({found.norm})", ylabel="share of rows")
+    axes.legend(loc="lower left", framealpha=1.0)
+    text = os.fspath(path)
+    good = text.endswith((".png", ".svg"))
+    require(good, "certify", "figure", "a name that ends in .png or .svg", text)
+    canvas = FigureCanvasSVG(figure) if text.endswith(".svg") else FigureCanvasAgg(figure)
+    try:
+        canvas.print_figure(text, dpi=150)
+    except OSError as error:
+        found_there = f"{text} ({error.strerror or error})"
+        raise InputError(f"certify: figure must be writable, got {found_there}.") from error
+
+
+def _quantiles(values: Tensor, at: Tensor) -> list[float]:
+    """Quantiles of numbers that may be infinite: each is one of the numbers."""
+    ordered = values.sort().values
+    places = (at * (len(ordered) - 1)).ceil().long()
+    return [float(v) for v in ordered[places]]
+
+
+def _by_quantile(values: list[float]) -> dict[str, float | None]:
+    pairs = zip(QUANTILES, values, strict=True)
+    return {f"{q:.0%}": value if math.isfinite(value) else None for q, value in pairs}

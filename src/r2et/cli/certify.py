@@ -1,0 +1,74 @@
+"""r2et certify"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from r2et.audit.bracket import Bracket
+
+WIDTH = 30  # characters of a bar
+
+
+def command(
+    model: str = typer.Argument(help="A folder written by `r2et train`."),
+    data: str = typer.Argument(help="A CSV or Parquet file, or a name of `r2et data list`."),
+    k: int = typer.Option(None, help="How many reasons; by default those of the training."),
+    norm: str = typer.Option("l2", help="l2 or linf."),
+    rows: int = typer.Option(200, help="How many rows to look at, from the first on."),
+    limit: float = typer.Option(3.0, help="The largest radius that is of interest."),
+    budget: str = typer.Option("fast", help="Of the attack: fast, standard or thorough."),
+    figure: str = typer.Option(None, help="Also draw the curve, as a .png or .svg file."),
+    as_json: bool = typer.Option(False, "--json", help="Print the result as JSON."),
+) -> None:
+    """Prove how far rows can move before their top k can change, beside an attack."""
+    import torch
+
+    from r2et.audit.bracket import bracket, draw, rows_for
+    from r2et.train import load_trained
+
+    torch.set_num_threads(1)  # a small network: threads only get in each other's way
+    trained = load_trained(model)
+    found = bracket(
+        trained.model,
+        rows_for(trained, data, rows),
+        k=trained.k if k is None else k,
+        norm=norm,  # type: ignore[arg-type]
+        limit=limit,
+        budget=budget,  # type: ignore[arg-type]
+        progress=True,
+    )
+    if figure is not None:
+        draw(found, figure)
+    if as_json:
+        typer.echo(json.dumps(found.to_dict(), indent=2))
+    else:
+        show(Console(), found)
+
+
+def show(screen: Console, found: Bracket) -> None:
+    """The radii, and the share of rows that is proved, unknown or broken at each."""
+    told = found.to_dict()
+    table = Table("radius", *told["certified_quantiles"], title=f"{told['rows']} rows, quantiles")
+    for name, title in (("certified", "proved up to"), ("attacked", "broken at")):
+        values = told[f"{name}_quantiles"].values()
+        table.add_row(title, *("none found" if v is None else f"{v:.4f}" for v in values))
+    screen.print(table)
+    curve = Table(
+        "radius", "proved", "unknown", "broken", f"# proved  . unknown  x broken, top {found.k}"
+    )
+    for entry in told["curve"]:
+        shares = [entry[name] for name in ("proved", "unknown", "broken")]
+        proved, broken = round(WIDTH * shares[0]), round(WIDTH * shares[2])
+        bar = "#" * proved + "." * (WIDTH - proved - broken) + "x" * broken
+        curve.add_row(f"{entry['radius']:g}", *(f"{s:.1%}" for s in shares), bar)
+    screen.print(curve)
+    screen.print(
+        f"{found.distinct_top_k} different top-{found.k} sets; the commonest has "
+        f"{found.largest_top_k_share:.0%} of the rows. {found.assumptions}"
+    )

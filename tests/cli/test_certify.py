@@ -1,0 +1,72 @@
+"""r2et certify, as a user types it."""
+
+import json
+import sys
+
+import pytest
+
+from r2et import cli
+from r2et.data import load
+from r2et.models import MLP, save_model
+from r2et.train import fit
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    place = tmp_path_factory.mktemp("model") / "adult"
+    fit(None, load("adult"), "vanilla", epochs=1, out=place, progress=False)
+    return str(place)
+
+
+@pytest.fixture
+def run(monkeypatch, capsys, tmp_path):
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments):
+        monkeypatch.setattr(sys, "argv", ["r2et", "certify", *arguments])
+        with pytest.raises(SystemExit) as stop:
+            cli.main()
+        return stop.value.code, *capsys.readouterr()
+
+    return call
+
+
+def test_table_and_curve(run, folder, tmp_path):
+    code, out, err = run(folder, "adult", "--rows", "12", "--figure", "curve.svg")
+    assert (code, err) == (0, "")
+    for part in ("proved up to", "broken at", "unknown", "different top-8 sets"):
+        assert part in out
+    assert (tmp_path / "curve.svg").exists()
+
+
+def test_json(run, folder):
+    code, out, _ = run(folder, "adult", "--rows", "5", "--k", "3", "--norm", "linf", "--json")
+    found = json.loads(out)
+    assert code == 0
+    assert (found["rows"], found["k"], found["norm"]) == (5, 3, "linf")
+    for proved, broken in zip(found["certified"], found["attacked"], strict=True):
+        assert broken is None or proved <= broken
+    assert [sum(e[n] for n in ("proved", "unknown", "broken")) for e in found["curve"]] == (
+        pytest.approx([1.0] * len(found["curve"]))
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("nowhere", "adult"), "one with model.json"),
+        (("{folder}", "adlut"), "a file that exists or a data set of `r2et data list`, got adlut"),
+        (("{folder}", "rows.csv"), "a file that exists or a data set"),
+        (("{folder}", "adult", "--k", "28"), "k must be in 1..27 for 28 features, got 28"),
+        (("{folder}", "adult", "--rows", "0"), "rows must be a positive whole number, got 0"),
+        (("{folder}", "adult", "--norm", "l1"), "norm must be l2 or linf, got l1"),
+        (("{folder}", "adult", "--limit", "-1"), "limit must be positive and finite, got -1"),
+        (("bare", "adult"), "one that fit or `r2et train` has written"),
+    ],
+)
+def test_bad_input_is_one_sentence(run, folder, arguments, message):
+    save_model(MLP(28), "bare")
+    code, out, err = run(*(a.format(folder=folder) for a in arguments))
+    assert (code, out) == (2, "")
+    assert message in err
+    assert err.count("\n") == 1
