@@ -15,7 +15,7 @@ def main(out: str | None, save_every: float, name: str = "r2et-ball") -> dict[st
     torch.manual_seed(0)
     model = MLP(8, (16, 16))
     found = fit(
-        model, small(), name, out=out, epochs=30, save_every=save_every, progress=False, radius=0.2
+        model, small(), name, out=out, epochs=150, save_every=save_every, progress=False, radius=0.2
     )
     return found.model.state_dict()
 

@@ -44,6 +44,13 @@ def locked(path: Path) -> Iterator[None]:
         yield
 
 
+@contextmanager
+def reserved(path: Path) -> Iterator[bool]:
+    """Hold the same kind of lock if nobody has it, and say whether; without waiting."""
+    with _opened(path) as handle:
+        yield _take(handle)
+
+
 def _opened(path: Path) -> IO[bytes]:
     try:
         return open(path, "ab")

@@ -1,7 +1,9 @@
 """Training: parity with a plain loop, what is kept and when it stops, and bad input."""
 
+import copy
 import dataclasses
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -12,9 +14,11 @@ from r2et.data import Data, Origin, Split, load
 from r2et.errors import InputError
 from r2et.explain import Concept, Gradient
 from r2et.models import MLP, SiameseCNN, SiameseGCN
-from r2et.penalty import R2ET, BallR2ET
+from r2et.penalty import R2ET, AdversarialTraining, BallR2ET
 from r2et.train import RECIPES, Recipe, fit, recipe, select
+from r2et.train.processes import Alone
 from r2et.train.seeds import mixed
+from r2et.train.step import Step, alike_in_both_modes
 from training_data import small
 
 QUICK = {"epochs": 2, "progress": False}
@@ -169,9 +173,15 @@ def test_what_is_kept():
     bar = sorted(aucs)[3]
     above = fit(None, data, "vanilla", epochs=6, keep="above", threshold=bar, progress=False)
     assert above.record["epoch_kept"] == max(i + 1 for i, a in enumerate(aucs) if a >= bar)
-    none = fit(None, data, "vanilla", epochs=2, keep="above", threshold=2.0, progress=False)
-    assert none.record["epoch_kept"] == -1
-    assert none.record["auc"] is None
+    assert above.record["threshold_met"]
+    with pytest.warns(UserWarning, match=r"no epoch reached the validation AUC 2\.0"):
+        none = fit(None, data, "vanilla", epochs=6, keep="above", threshold=2.0, progress=False)
+    assert none.record["epoch_kept"] == best.record["epoch_kept"]
+    assert same(none.model, best.model)
+    assert not none.record["threshold_met"]
+    ones = dataclasses.replace(data, val=Split(data.val.x, torch.ones_like(data.val.y)))
+    with pytest.raises(InputError, match=r"data.val.y must be of two classes or more for an AUC"):
+        fit(None, ones, "vanilla", keep="best", **QUICK)
 
 
 def test_patience():
@@ -253,6 +263,28 @@ def test_warm_up_grows_the_radius_from_0():
         (lambda d: fit(None, d, "wd", k=8), "fit: k must be in 1..7 for 8 features, got 8."),
         (lambda d: fit(None, d, "wd", radius=0), "fit: radius must be positive and finite, got 0."),
         (lambda d: fit(None, d, "wd", epochs=0), "fit: epochs must be None or a positive"),
+        (lambda d: fit(None, d, "wd", epochs=1.5), "fit: epochs must be a whole number, got 1.5."),
+        (lambda d: fit(None, d, "wd", agree="yes"), "fit: agree must be a number, got yes."),
+        (lambda d: fit(None, d, "wd", save_every=-1), "fit: save_every must be 0 seconds or more"),
+        (
+            lambda d: fit(None, d, "wd", keep="above", threshold=float("nan")),
+            "fit: threshold must be a number, got nan.",
+        ),
+        (lambda d: fit(None, d, "wd", out=""), "fit: out must be a folder's name"),
+        (lambda _: fit(MLP(8, classes=1), small(classes=3), "wd"), "of at most 2 classes"),
+        (lambda d: fit(MLP(8).double(), d, "wd"), "fit: model must be a callable that takes x"),
+        (lambda d: fit(MLP(7), d, "wd"), "MLP: x must be rows of shape (B, 7)"),
+        (
+            lambda d: fit(MLP(8).requires_grad_(False), d, "r2et"),
+            "fit: model must be one with weights that require a gradient, got none.",
+        ),
+        (lambda d: fit(None, with_y(d, d.train.y.float()), "wd"), "data.train.y must be an int64"),
+        (
+            lambda d: fit(None, with_y(d, d.train.y - 1), "wd"),
+            "data.train.y must be classes from 0",
+        ),
+        (lambda d: fit(None, with_y(d, d.train.y[:9]), "wd"), "data.train.y must be an int64"),
+        (lambda _: recipe("r2et-ball", radius=2.0), "recipe: radius must be given to fit, not"),
         (lambda d: fit(None, d, "wd", seed=-1), "fit: seed must be in 0..2^32 - 1, got -1."),
         (lambda d: fit(None, d, "wd", keep="first"), "fit: keep must be last, best or above"),
         (lambda d: fit(None, d, "wd", keep="above"), "fit: threshold must be given with keep='abo"),
@@ -270,6 +302,124 @@ def test_bad_input(call, message):
     with pytest.raises(InputError) as caught:
         call(small())
     assert message in str(caught.value)
+
+
+def with_y(data: Data, y: torch.Tensor) -> Data:
+    return dataclasses.replace(data, train=Split(data.train.x, y))
+
+
+def test_numpy_numbers_are_numbers():
+    found = fit(None, small(), "wd", k=np.int64(2), epochs=np.int64(1), radius=np.float32(0.5))
+    assert (found.record["k"], found.record["epochs"]) == (2, 1)
+
+
+def test_a_model_that_works_in_place_leaves_the_data_alone():
+    class InPlace(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = MLP(8)
+
+        def forward(self, x):
+            return self.inner(x.sub_(0.5))
+
+    data = small()
+    before = data.train.x.clone()
+    fit(InPlace(), data, recipe("r2et", every=1), **QUICK)
+    assert torch.equal(data.train.x, before)
+
+
+def test_one_pass_serves_loss_and_penalty_only_where_modes_agree():
+    torch.manual_seed(0)
+    x = torch.rand(32, 8)
+    drop = nn.Sequential(nn.Linear(8, 8), nn.Dropout(0.1), nn.Linear(8, 2))
+    assert alike_in_both_modes(MLP(8), x)
+    assert not alike_in_both_modes(drop, x)
+    assert drop.training
+    # The penalty of a dropout network is that of the deployed one: it has no random part.
+    data = small(rows=64)
+    one_step = recipe("r2et-nh", weight=1.0, every=1, batch=64)
+    found = fit(drop, data, one_step, epochs=1, progress=False).history[0]["penalty"]
+    rows = R2ET(k=3, l2=0.0)(drop.eval(), data.train.x)
+    assert found == pytest.approx(float(rows.detach().mean()), rel=1e-4)
+
+
+def test_a_penalty_on_every_nth_batch_is_n_times_as_heavy():
+    """With plain gradient descent, four batches of one kind must move as far either way."""
+    torch.manual_seed(3)
+    model, data = MLP(8), small(rows=64)
+    seen = {}
+    for every in (1, 4):
+        totals = []
+
+        class Noted(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.inner = copy.deepcopy(model)
+
+            def forward(self, x):
+                return self.inner(x)
+
+        chosen = recipe("r2et-nh", weight=0.5, every=every, batch=64, warm_up=0.0).prepared(3, 1.0)
+        step = Step(Noted(), chosen, Alone(torch.device("cpu")), shared=True)
+        for index in range(4):
+            x, y = data.train
+            part = step(x.clone(), y, 1.0, index % every == 0, 1.0, None, None, None)
+            totals.append(part.total.item() - part.loss.item())
+        seen[every] = sum(totals)
+    assert seen[4] == pytest.approx(seen[1], rel=1e-5)
+    assert seen[1] != 0
+
+
+def test_the_weight_warms_up():
+    data = small(rows=64)
+    chosen = recipe("r2et-nh", weight=1.0, every=1, batch=64, warm_up=1.0)
+    plain = fit(None, data, "vanilla", epochs=1, progress=False).model
+    full = fit(None, data, recipe(chosen, warm_up=0.0), epochs=2, progress=False).model
+    warm = fit(None, data, chosen, epochs=2, progress=False).model
+    assert not same(full, warm)
+    assert not same(plain, warm)
+
+
+def test_adversarial_training_stands_in_the_place_of_the_loss():
+    torch.manual_seed(3)
+    model, data = MLP(8), small(rows=64)
+    chosen = recipe("at", batch=64)
+    found = fit(model, data, chosen, radius=0.2, epochs=1, progress=False).model
+    x, y = data.train
+    rows = torch.randperm(64, generator=torch.Generator().manual_seed(mixed(0, 0, -1)))
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    AdversarialTraining(k=3, radius=0.2)(model, x[rows], y[rows]).mean().backward()
+    optimizer.step()
+    for a, b in zip(weights(found), weights(model), strict=True):
+        torch.testing.assert_close(a, b)
+
+
+def test_a_retraining_is_given_the_first_ranking():
+    seen = []
+
+    @dataclasses.dataclass(frozen=True, kw_only=True)
+    class Order(BallR2ET.__mro__[1]):
+        def ranked_rows(self, view):
+            seen.append(view.top(3))
+            return view.scores.sum(1)
+
+    data = small(rows=64)
+    model = fit(None, data, "vanilla", epochs=3, progress=False).model
+    chosen = Recipe("order", Order(), 5.0, batch=16, lr=0.05)
+    moved = fit(model, data, chosen, retrain=True, agree=0.0, epochs=1, keep="last", progress=False)
+    rows = torch.randperm(64, generator=torch.Generator().manual_seed(mixed(0, 0, -1)))
+    first = Gradient()(model, data.train.x[rows]).topk(3, 1).indices
+    assert torch.equal(torch.cat(seen), first)
+    assert moved.history[0]["agreement"] < 1  # by now its own ranking is another
+
+
+def test_what_the_caller_holds_in_eval_mode_stays_so():
+    torch.manual_seed(0)
+    norm = nn.BatchNorm1d(8)
+    model = nn.Sequential(nn.Linear(8, 8), norm, nn.Linear(8, 2))
+    norm.eval()
+    found = fit(model, small(), "vanilla", **QUICK).model
+    assert torch.equal(found[1].running_mean, norm.running_mean)
 
 
 def test_one_class_only():

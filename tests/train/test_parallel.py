@@ -8,16 +8,18 @@ from pathlib import Path
 import pytest
 import torch
 
+import r2et
 from parallel_training import main
 from r2et.models import load_model
 
 pytest.importorskip("lightning_fabric")
 SCRIPT = Path(__file__).parents[1] / "parallel_training.py"
+PATH = os.pathsep.join([str(SCRIPT.parent), str(Path(r2et.__file__).parents[1])])
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
 
 
 def run(command: list[str]) -> None:
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(SCRIPT.parent)}
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": PATH}
     done = subprocess.run(
         command, capture_output=True, text=True, timeout=240, env=environment, check=False
     )

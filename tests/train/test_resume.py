@@ -1,5 +1,6 @@
 """Training that is killed, interrupted or out of room, and goes on as if nothing had happened."""
 
+import os
 import random
 import resource
 import signal
@@ -10,8 +11,10 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file
 from torch import nn
 
+import r2et
 from killed_training import main as uninterrupted
 from r2et.errors import InputError, R2ETError
 from r2et.models import MLP, load_extra, load_model
@@ -24,15 +27,23 @@ SCRIPT = Path(__file__).parents[1] / "killed_training.py"
 
 def start(folder: Path, save_every: float = 0.0, **kwargs) -> subprocess.Popen:
     command = [sys.executable, str(SCRIPT), str(folder), str(save_every)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **kwargs)
+    path = {**os.environ, "PYTHONPATH": str(Path(r2et.__file__).parents[1])}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "env": path}
+    return subprocess.Popen(command, **pipes, **kwargs)
+
+
+def stamp(folder: Path) -> int:
+    return (folder / NAME).stat().st_mtime_ns if (folder / NAME).exists() else 0
 
 
 def wait_for(folder: Path, process: subprocess.Popen) -> None:
-    for _ in range(1200):
-        if (folder / NAME).exists() or process.poll() is not None:
+    """Until the process has written a checkpoint of its own, and so is in the middle of things."""
+    before = stamp(folder)
+    for _ in range(2400):
+        if stamp(folder) != before or process.poll() is not None:
             return
         time.sleep(0.05)
-    raise AssertionError("no checkpoint after a minute")
+    raise AssertionError("no checkpoint after two minutes")
 
 
 def same(a: dict, b: dict) -> bool:
@@ -46,7 +57,7 @@ def test_killed_five_times_and_bit_identical(tmp_path):
     for _ in range(5):
         process = start(tmp_path)
         wait_for(tmp_path, process)
-        time.sleep(chance.random() * 0.2)
+        time.sleep(chance.random() * 0.1)
         if process.poll() is None:
             process.kill()
             kills += 1
@@ -56,7 +67,7 @@ def test_killed_five_times_and_bit_identical(tmp_path):
     assert process.returncode == 0, err.decode()
     assert b"finished" in out
     assert same(load_model(tmp_path).state_dict(), expected)
-    assert kills >= 3  # the others had finished before their turn
+    assert kills == 5
     assert [p.name for p in tmp_path.iterdir() if p.name.endswith(".part")] == []
 
 
@@ -87,8 +98,9 @@ def test_another_training_in_the_folder(tmp_path):
     fit(None, small(), "vanilla", out=tmp_path, epochs=1, progress=False)
     for change, word in [
         ({"seed": 1}, "weights"),
-        ({"epochs": 2}, "epochs"),
-        ({"recipe": "wd"}, "recipe"),
+        ({"epochs": 2}, "epochs was 1, is 2"),
+        ({"recipe": "wd"}, "recipe's name was 'vanilla', is 'wd'"),
+        ({"recipe": recipe("vanilla", lr=0.1)}, "recipe's lr was 0.01, is 0.1"),
         ({"model": MLP(8, (4,))}, "model"),
         ({"data": small(seed=3)}, "data"),
     ]:
@@ -102,10 +114,33 @@ def test_another_training_in_the_folder(tmp_path):
 
 
 def test_a_checkpoint_that_is_none(tmp_path):
-    (tmp_path / NAME).write_bytes(b"half a file")
-    with pytest.raises(InputError, match="a file that cannot be read"):
-        fit(None, small(), "vanilla", out=tmp_path, epochs=1)
-    assert (tmp_path / NAME).read_bytes() == b"half a file"
+    for content in (b"half a file", b"junk", b""):
+        (tmp_path / NAME).write_bytes(content)
+        with pytest.raises(InputError, match="a file that cannot be read"):
+            fit(None, small(), "vanilla", out=tmp_path, epochs=1)
+        assert (tmp_path / NAME).read_bytes() == content
+    for content in ([1, 2], torch.ones(2), {"identity": "{}"}):
+        torch.save(content, tmp_path / NAME)
+        with pytest.raises(InputError, match="out must be another folder, or start anew"):
+            fit(None, small(), "vanilla", out=tmp_path, epochs=1)
+
+
+def test_a_fresh_start_leaves_nothing_of_the_old_network(tmp_path):
+    fit(None, small(), "vanilla", out=tmp_path, epochs=1, progress=False)
+    own = nn.Sequential(nn.Linear(8, 4), nn.Tanh(), nn.Linear(4, 2))
+    found = fit(own, small(), "wd", out=tmp_path, epochs=1, resume=False, progress=False)
+    assert not (tmp_path / "model.json").exists()
+    stored = load_file(tmp_path / "weights.safetensors")
+    assert same(stored, found.model.state_dict())
+
+
+def test_one_training_at_a_time(tmp_path):
+    process = start(tmp_path)
+    wait_for(tmp_path, process)
+    with pytest.raises(InputError, match="a folder that no other training is writing to"):
+        uninterrupted(str(tmp_path), 1e9)
+    process.kill()
+    process.communicate()
 
 
 def test_a_checkpoint_runs_nothing(tmp_path):

@@ -6,50 +6,73 @@ import hashlib
 import io
 import json
 import os
-import pickle
 from typing import Any
 
 import torch
+from safetensors.torch import save as format_weights
 from torch import Tensor, nn
 
 from r2et.data import Data
-from r2et.errors import InputError, describe, first_line, require
+from r2et.errors import InputError, describe, require
 from r2et.models.files import contents, folder_path, make_folder, write
+from r2et.models.storage import DESCRIPTION
 
 NAME = "checkpoint.pt"
 RECORD = "fit.json"
+WEIGHTS = "weights.safetensors"
 
 
 class Folder:
-    """Where a training keeps its checkpoint and its record."""
+    """Where a training keeps its checkpoint, its record and its network."""
 
     def __init__(self, path: str | os.PathLike[str], identity: dict[str, Any]) -> None:
         self.path = folder_path("fit", path)
+        require(os.fspath(path) != "", "fit", "out", "a folder's name", "an empty text")
         self.identity = identity
         make_folder("fit", self.path)
 
-    def load(self, resume: bool) -> dict[str, Any] | None:
+    @property
+    def holds_checkpoint(self) -> bool:
+        """Whether there is something to go on from."""
+        return (self.path / NAME).is_file()
+
+    def sweep(self) -> None:
+        """Remove what a killed process was in the middle of writing."""
+        for part in self.path.glob(".*.part"):
+            part.unlink(missing_ok=True)
+
+    def clear(self) -> None:
+        """Remove what an earlier training left: its checkpoint, record and network."""
+        try:
+            for name in (NAME, RECORD, DESCRIPTION, WEIGHTS):
+                (self.path / name).unlink(missing_ok=True)
+        except OSError as error:
+            found = f"{self.path} ({error.strerror or error})"
+            raise InputError(f"fit: out must be a folder to write in, got {found}.") from error
+
+    def load(self) -> dict[str, Any] | None:
         """The state of an earlier run of the same training, if there is one."""
         path = self.path / NAME
         if not path.exists():
             return None
-        fresh = f"another out, or resume=False (--no-resume) to replace {path}"
-        if not resume:
-            path.unlink()
-            return None
+        fresh = (
+            f"another folder, or start anew with resume=False (--no-resume), which replaces {path}"
+        )
         try:
             blob = io.BytesIO(contents("fit", path))
             state: dict[str, Any] = torch.load(blob, map_location="cpu", weights_only=True)
             identity: dict[str, Any] = json.loads(state["identity"])
-        except (RuntimeError, pickle.UnpicklingError, EOFError, KeyError, ValueError) as error:
-            if isinstance(error, InputError):
-                raise
-            found = f"a file that cannot be read ({describe(first_line(error))})"
+            whole = {"model", "kept", "optimizer", "state"} <= state.keys()
+        except InputError:
+            raise
+        except Exception as error:  # a file may be broken in more ways than can be listed
+            found = f"a file that cannot be read ({type(error).__name__})"
             raise InputError(f"fit: out must be {fresh}, got {found}.") from error
+        require(whole, "fit", "out", fresh, "a checkpoint of another program")
         wanted = json.loads(json.dumps(self.identity))
         for name, value in wanted.items():
             if identity.get(name) != value:
-                short = [describe(v) for v in (identity.get(name), value)]
+                short = [describe(v)[:80] for v in (identity.get(name), value)]
                 found = f"the checkpoint of another training ({name} was {short[0]}, is {short[1]})"
                 require(False, "fit", "out", fresh, found)
         return state
@@ -65,6 +88,10 @@ class Folder:
     def record(self, record: dict[str, Any]) -> None:
         """Write what was done, as JSON."""
         self._write(RECORD, (json.dumps(record, indent=1, allow_nan=False) + "\n").encode())
+
+    def weights(self, model: nn.Module) -> None:
+        """Write a network that only its owner's code can build: its weights alone."""
+        self._write(WEIGHTS, format_weights(copied(model.state_dict())))
 
     def _write(self, name: str, content: bytes) -> None:
         try:

@@ -6,21 +6,26 @@ import copy
 import math
 import os
 import platform
-from dataclasses import dataclass
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
 from datetime import datetime, timezone
 from typing import Any
 
 import torch
 from torch import nn
 
-from r2et.checks import check_k
 from r2et.data import Data
 from r2et.errors import require
-from r2et.explain import Explainer
+from r2et.explain import Explainer, Gradient
+from r2et.lock import reserved
 from r2et.models import MLP, save_model, smooth
+from r2et.models.files import folder_path, make_folder
 from r2et.models.storage import NETWORKS
+from r2et.train.checking import check_data, check_model, check_told, whole
 from r2et.train.checkpoint import folder, identity
-from r2et.train.loop import Keep, Loop, Settings
+from r2et.train.loop import SMALLEST, Keep, Loop, Settings
 from r2et.train.processes import processes
 from r2et.train.recipe import Recipe
 from r2et.train.recipe import recipe as find_recipe
@@ -72,26 +77,21 @@ def fit(
 
     retrain: preserve the rankings of the model as given, for at most 10 epochs; stop when P@k with
     them falls below `agree`, or the validation AUC by 0.01. keep: which epoch's weights to return:
-    the last, the best by validation AUC, or the last whose AUC is not below `threshold` ("above").
+    the last, the best by validation AUC, or the last whose AUC is not below `threshold` ("above";
+    where none is, the best, with a warning).
 
     out: a folder for checkpoints (every `save_every` seconds, and at Ctrl-C), the record, and the
-    trained model. A later call with the same settings goes on where the last one stopped, to the
-    same weights bit by bit; resume=False starts anew. fabric: a lightning_fabric.Fabric to train
-    with; under torchrun one is made.
+    trained model (of networks that are not ours, the weights). A later call with the same settings
+    goes on where the last one stopped, to the same weights bit by bit; resume=False starts anew.
+    fabric: a lightning_fabric.Fabric to train with; under torchrun one is made.
     """
     chosen = find_recipe(recipe)
-    n = _check_data(data)
-    k = data.k if k is None else k
-    check_k("fit", k, n) if explainer is None else None
-    good = isinstance(radius, int | float) and 0 < radius < math.inf
-    require(good, "fit", "radius", "positive and finite", radius)
-    require(type(seed) is int and 0 <= seed < 2**32, "fit", "seed", "in 0..2^32 - 1", seed)
-    require(keep in ("last", "best", "above"), "fit", "keep", "last, best or above", keep)
-    good = (threshold is not None) == (keep == "above")
-    require(good, "fit", "threshold", "given with keep='above', and only then", threshold)
-    good = explainer is None or isinstance(explainer, Explainer)
-    require(good, "fit", "explainer", "None or an Explainer", explainer)
-    chosen = chosen.prepared(k, radius, explainer)
+    check_data(data, labelled=keep in ("best", "above"))
+    check_told(radius, keep, threshold, explainer, agree, save_every)
+    k = whole("k", data.k if k is None else k)
+    chosen = chosen.prepared(k, float(radius), explainer)
+    seed = whole("seed", seed)
+    require(0 <= seed < 2**32, "fit", "seed", "in 0..2^32 - 1", seed)
     start = _network(model, data, chosen, seed)
     settings = Settings(
         k=k,
@@ -108,33 +108,68 @@ def fit(
     told = {"recipe": repr(chosen), **_told(settings)}
     device = next((p.device for p in start.parameters()), torch.device("cpu"))
     together = processes(fabric, device)
-    place = folder(out, identity(start, data, told)) if together.rank == 0 or out else None
-    with threads_for(start):
-        loop = Loop(start, data, chosen, settings, together, place)
-        saved = None if place is None else place.load(resume)
+    most = min(chosen.batch, SMALLEST, len(data.train.y))
+    what = f"of at most {most} processes for {len(data.train.y)} rows in batches of {chosen.batch}"
+    require(together.size <= most, "fit", "fabric", what, together.size)
+    with threads_for(start), _reserved(out, together.rank) as free:
+        require(free, "fit", "out", "a folder that no other training is writing to", out)
+        check_model(start, data, k, explainer or _explainer(chosen))
+        what_it_is = identity(start, data, {**parts_of(chosen), **_told(settings)})
+        place = folder(out, what_it_is)
+        if place is not None and together.rank == 0:
+            place.sweep()
+            if not resume:
+                place.clear()
+        together.wait()
+        saved = None if place is None else place.load()
+        loop = Loop(start, data, chosen, settings, together, place, explainer)
         if saved is not None:
             loop.restore(saved)
         loop.run()
-    start.load_state_dict(loop.kept)
-    start.eval()
-    record = _record(loop, data, told)
-    if place is not None and together.rank == 0:
-        place.record(record)
-        if NETWORKS.get(type(start).__name__) is type(start):
-            save_model(start, place.path, extra=_extra(record, data))
-    together.wait()
+        start.load_state_dict(loop.kept)
+        start.eval()
+        record = _record(loop, data, told)
+        if place is not None and together.rank == 0:
+            place.record(record)
+            if NETWORKS.get(type(start).__name__) is type(start):
+                save_model(start, place.path, extra=_extra(record, data))
+            else:
+                place.weights(start)
+        together.wait()
+    if keep == "above" and not loop.state.met:
+        warnings.warn(
+            f"fit: no epoch reached the validation AUC {threshold}; the weights are those of the "
+            f"best, epoch {record['epoch_kept']} with {record['auc']}.",
+            stacklevel=2,
+        )
     return Fit(start, loop.state.history, record)
 
 
-def _check_data(data: Data) -> int:
-    """Training and validation rows of two classes or more; returns the number of features."""
-    require(isinstance(data, Data), "fit", "data", "a Data (see load, load_table)", data)
-    for part in ("train", "val"):
-        require(len(getattr(data, part).y) > 0, "fit", f"data.{part}", "of one row or more", "none")
-    labels = torch.unique(data.train.y)
-    what = "of two classes or more"
-    require(len(labels) > 1, "fit", "data.train.y", what, f"only class {labels.tolist()}")
-    return data.train.x[0].numel()
+def parts_of(recipe: Recipe) -> dict[str, str]:
+    """A recipe's settings and its penalty's, one by one, so that a difference can be named."""
+    found = {}
+    for item in fields(recipe):
+        value = getattr(recipe, item.name)
+        found[item.name] = type(value).__name__ if item.name == "penalty" else repr(value)
+        if item.name == "penalty" and value is not None:
+            found |= {f"penalty {f.name}": repr(getattr(value, f.name)) for f in fields(value)}
+    return {f"recipe's {name}": value for name, value in found.items() if name != "about"}
+
+
+@contextmanager
+def _reserved(out: str | os.PathLike[str] | None, rank: int) -> Iterator[bool]:
+    """Whether the folder is this training's alone, for as long as it runs."""
+    if out is None or rank:
+        yield True
+        return
+    path = folder_path("fit", out)
+    make_folder("fit", path)
+    with reserved(path / ".training") as free:
+        yield free
+
+
+def _explainer(recipe: Recipe) -> Explainer:
+    return Gradient() if recipe.penalty is None else recipe.penalty.explainer
 
 
 def _network(model: nn.Module | None, data: Data, recipe: Recipe, seed: int) -> nn.Module:
@@ -156,7 +191,8 @@ def _network(model: nn.Module | None, data: Data, recipe: Recipe, seed: int) -> 
 
 
 def _epochs(epochs: int | None, recipe: Recipe, rows: int, retrain: bool) -> int:
-    good = epochs is None or (type(epochs) is int and epochs > 0)
+    epochs = None if epochs is None else whole("epochs", epochs)
+    good = epochs is None or epochs > 0
     require(good, "fit", "epochs", "None or a positive whole number", epochs)
     if retrain:
         return min(epochs or RETRAINING_EPOCHS, RETRAINING_EPOCHS)
@@ -181,6 +217,7 @@ def _record(loop: Loop, data: Data, told: dict[str, Any]) -> dict[str, Any]:
         "epochs_done": state.epoch,
         "epoch_kept": state.kept_epoch,
         "stopped": state.stopped or None,
+        "threshold_met": state.met if loop.settings.keep == "above" else None,
         "auc": last[0]["auc"] if last else loop.start and loop.start.auc,
         "seconds": round(state.seconds, 3),
         "history": state.history,

@@ -19,7 +19,8 @@ def patient_interrupt() -> Iterator[Callable[[], bool]]:
             signal.default_int_handler(number, frame)
         heard.append(number)
 
-    if threading.current_thread() is not threading.main_thread():
+    ignored = signal.getsignal(signal.SIGINT) == signal.SIG_IGN  # nohup and the like
+    if ignored or threading.current_thread() is not threading.main_thread():
         yield lambda: False
         return
     before = signal.signal(signal.SIGINT, note)

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from r2et.data import Data
-from r2et.errors import InputError, R2ETError
+from r2et.errors import InputError, R2ETError, first_line
 from r2et.explain import Explainer, Gradient
 from r2et.progress import Advance, bar
 from r2et.train.checkpoint import Folder, copied
@@ -55,6 +55,7 @@ class State:
     kept_epoch: int = -1
     seconds: float = 0.0
     stopped: str = ""
+    met: bool = False  # an epoch has reached the threshold
 
 
 class Loop:
@@ -68,19 +69,22 @@ class Loop:
         settings: Settings,
         together: Processes,
         folder: Folder | None,
+        explainer: Explainer | None = None,
     ) -> None:
         self.model, self.data, self.recipe, self.settings = model, data, recipe, settings
         self.together, self.folder = together, folder
         self.state = State()
         self.kept = copied(model.state_dict())
-        self.explainer: Explainer = (
+        self.explainer: Explainer = explainer or (
             Gradient() if recipe.penalty is None else recipe.penalty.explainer
         )
+        # What the caller holds in eval mode inside a network that trains, stays so.
+        self.resting = [m for m in model.modules() if model.training and not m.training]
         self.start: Start | None = None
         if settings.retrain:
             self.start = Start(model.to(together.device), self.explainer, data, settings.k)
         shared = recipe.active and alike_in_both_modes(
-            model.to(together.device), data.train.x[:8].to(together.device)
+            model.to(together.device), data.train.x[:64].to(together.device)
         )
         step = Step(model, recipe, together, shared)
         self.optimizer = torch.optim.Adam(
@@ -113,6 +117,8 @@ class Loop:
                 batches = self._batches(state.epoch)
                 first = state.step - state.epoch * len(batches)
                 self.model.train()
+                for module in self.resting:
+                    module.training = False
                 for batch in batches[first:]:
                     self._step(batch, total)
                     state.step += 1
@@ -125,7 +131,9 @@ class Loop:
                         self.save()
                 self._end_epoch(advance)
                 state.seconds = time.perf_counter() - began
-        self.save()
+            self.save()
+            if interrupted():
+                raise KeyboardInterrupt
 
     def _step(self, batch: Tensor, total: int) -> None:
         state, recipe, data = self.state, self.recipe, self.data
@@ -145,16 +153,24 @@ class Loop:
                 share,
                 penalised,
                 *self._warmth(total),
-                None if self.start is None else self.start.order[mine].to(device),
+                None if self.start is None else self.start.order(mine).to(device),
                 None if noise is None else noise[rank::size].to(device),
             )
         except InputError as error:
             if state.step == 0:  # nothing has been learned: the input itself is at fault
                 raise
             raise self._broken("penalty", f"the error '{error}'") from error
+        except (RuntimeError, ValueError, TypeError) as error:
+            if state.step:
+                raise
+            found = f"{type(error).__name__}: {first_line(error)}"
+            raise InputError(f"fit: model must be one that can be trained, got {found}.") from error
         self._check(terms)
         self.together.backward(terms.total)
-        self.optimizer.step()
+        try:
+            self.optimizer.step()
+        except OverflowError as error:
+            raise self._broken("step", f"the error '{first_line(error)}'") from error
         state.sums[0] += float(terms.loss)
         if terms.penalty is not None:
             state.sums[1] += float(terms.penalty)
@@ -164,13 +180,13 @@ class Loop:
         """Stop before a loss that is no number reaches the weights."""
         parts = {"loss": terms.loss, "penalty": terms.penalty, "total": terms.total}
         for name, value in parts.items():
-            number = 0.0 if value is None else float(value.detach())
+            number = 0.0 if value is None else float(self.together.mean(value))
             if not math.isfinite(number):
                 raise self._broken(name, str(number))
 
     def _broken(self, name: str, found: str) -> R2ETError:
         state, kept = self.state, ""
-        if self.folder is not None:
+        if self.folder is not None and self.folder.holds_checkpoint:
             kept = f" (the last checkpoint in {self.folder.path} is good)"
         at = f"the {name} at step {state.step + 1}, epoch {state.epoch + 1}"
         advice = "lower lr or weight" if self.recipe.active else "lower lr"
@@ -204,11 +220,15 @@ class Loop:
         state, settings = self.state, self.settings
         val, steps = self.data.val, len(self._batches(state.epoch))
         device = self.together.device
-        found = auc(self.model, val)
+        try:
+            found = auc(self.model, val)
+        except InputError as error:
+            raise self._broken("weights", f"the error '{error}'") from error
         thick = watched_thickness(
             self.model, self.explainer, val.x.to(device), settings.k, settings.radius
         )
-        loss, penalty, count = state.sums
+        sums = torch.tensor(state.sums, dtype=torch.float64, device=device)
+        loss, penalty, count = self.together.mean(sums).tolist()
         entry = {
             "epoch": state.epoch + 1,
             "loss": loss / steps,
@@ -236,11 +256,10 @@ class Loop:
         if better:
             state.best = float(found or 0.0)
         above = found is None or settings.threshold is None or found >= settings.threshold
-        if (
-            settings.keep == "last"
-            or (settings.keep == "best" and better)
-            or (settings.keep == "above" and above)
-        ):
+        state.met = state.met or (settings.keep == "above" and above)
+        # Until an epoch reaches the threshold, the best so far stands in.
+        wanted = {"last": True, "best": better, "above": above or (better and not state.met)}
+        if wanted[settings.keep]:
             self.kept, state.kept_epoch = copied(self.model.state_dict()), state.epoch + 1
         patience = self.recipe.patience
         if patience is not None and found is not None:

@@ -139,6 +139,9 @@ def recipe(name: str | Recipe, **changes: Any) -> Recipe:
         require(False, "recipe", "name", f"one of {', '.join(RECIPES)}{hint}", name)
     assert found is not None
     own = {f.name for f in fields(found)} - {"name", "about"}
+    for name_of_fit in ("k", "radius"):
+        given = name_of_fit in changes
+        require(not given, "recipe", name_of_fit, "given to fit, not to a recipe", changes)
     inner = set() if found.penalty is None else {f.name for f in fields(found.penalty)}
     for change in changes:
         known = ", ".join(sorted(own | inner))

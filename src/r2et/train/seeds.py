@@ -9,7 +9,10 @@ def seed_everything(seed: int, device: torch.device) -> None:
     """As torch.manual_seed, which takes a millisecond to note down who called it."""
     torch.default_generator.manual_seed(seed)
     if device.type == "cuda":
-        torch.cuda.manual_seed(seed)
+        place = torch.cuda.current_device() if device.index is None else device.index
+        torch.cuda.default_generators[place].manual_seed(seed)
+    elif device.type == "mps":
+        torch.mps.manual_seed(seed)
 
 
 def mixed(seed: int, count: int, stream: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor, nn
 
 from r2et.data import Data
@@ -9,6 +10,7 @@ from r2et.explain import Explainer
 from r2et.rank import precision_at_k, ranking
 from r2et.train.validation import auc
 
+ROWS = 4096
 SLACK = 0.01  # how far a retraining may bring the validation AUC down
 
 
@@ -18,9 +20,16 @@ class Start:
     def __init__(self, model: nn.Module, explainer: Explainer, data: Data, k: int) -> None:
         device = next((p.device for p in model.parameters()), data.val.x.device)
         self.explainer, self.k, self.x = explainer, k, data.val.x.to(device)
-        self.order: Tensor = ranking(explainer(model, data.train.x.to(device))).cpu()
+        # In chunks, and in 32 bits: as many numbers as the training part has.
+        parts = torch.split(data.train.x, ROWS)
+        orders = [ranking(explainer(model, part.to(device))).int().cpu() for part in parts]
+        self._order = torch.cat(orders)
         self.scores = explainer(model, self.x)
         self.auc = auc(model, data.val)
+
+    def order(self, rows: Tensor) -> Tensor:
+        """The first ranking of some training rows: (B, n)."""
+        return self._order[rows].long()
 
     def agreement(self, model: nn.Module) -> float:
         """Mean P@k between the first explanations of the validation rows and the model's."""

@@ -13,6 +13,8 @@ from r2et.penalty import Penalty
 from r2et.train.processes import Processes
 from r2et.train.recipe import Recipe
 
+TRIALS = 4  # passes in train mode, in which what is random shows itself
+
 
 class Terms(NamedTuple):
     """What one batch adds up to: the total to go down, and its parts, as numbers."""
@@ -51,17 +53,17 @@ class Step(nn.Module):
         penalty = self._penalty(radius) if penalised else None
         shared = penalty is not None and self.shared
         x = x.requires_grad_() if shared else x
-        out = self.model(x)
+        out = self.model(x.clone() if shared else x)  # a copy: it may begin by working in place
         loss = share * classification_loss(out, y) if share != 1 else classification_loss(out, y)
+        kept = recipe.loss_weight * loss if recipe.active and recipe.loss_weight != 1 else loss
         if penalty is None or not bool(loss.detach().isfinite()):
-            return Terms(loss, loss.detach(), None)
+            return Terms(kept, loss.detach(), None)
         target = y if penalty.of_labels else None
         rows = penalty(self.model, x, target, out=out if shared else None, order=order, noise=noise)
         value = share * rows.mean() if share != 1 else rows.mean()
         weight = recipe.weight * recipe.every * warmth
         if recipe.adaptive:
             weight = weight * self._balance(loss, value)
-        kept = loss if recipe.loss_weight == 1 else recipe.loss_weight * loss
         return Terms(kept + weight * value, loss.detach(), value.detach())
 
     def _penalty(self, radius: float | None) -> Penalty:
@@ -87,17 +89,19 @@ def classification_loss(out: Tensor, y: Tensor) -> Tensor:
 def alike_in_both_modes(model: nn.Module, x: Tensor) -> bool:
     """Whether train and eval mode give the same output at x, so that one pass can serve both.
 
-    Dropout and batch normalisation do not. Leaves neither buffers nor random numbers changed.
+    Dropout and batch normalisation do not. Leaves no trace: not in x, buffers, random numbers.
     """
     buffers = {name: value.clone() for name, value in model.named_buffers()}
     modes = [(module, module.training) for module in model.modules()]
     devices = [x.device] if x.device.type == "cuda" else []
     with torch.random.fork_rng(devices=devices), torch.no_grad():
         try:
-            once, twice, deployed = model.train()(x), model(x), model.eval()(x)
+            deployed = model.eval()(x.clone())
+            model.train()
+            trained = [model(x.clone()) for _ in range(TRIALS)]
         finally:
             for module, mode in modes:
                 module.training = mode
             for name, value in model.named_buffers():
                 value.copy_(buffers[name])
-    return bool(torch.equal(once, deployed) and torch.equal(once, twice))
+    return all(torch.equal(one, deployed) for one in trained)

@@ -69,6 +69,8 @@ def train(
 ) -> Task:
     """Train the usual network for the data, store it in the folder, and measure it."""
     table = data.train.x.ndim == 2
+    good = hidden is None or not chosen.linear
+    require(good, WHERE, "hidden", "left out for a linear model", hidden)
     done = fit(
         usual_network(data, hidden, seed),
         data,
