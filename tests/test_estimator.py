@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sklearn.datasets import make_blobs, make_classification
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
@@ -23,7 +24,7 @@ from r2et.errors import InputError, UnavailableError
 from r2et.explain import Concept, Gradient, IntegratedGradients
 from r2et.rank import precision_at_k
 from r2et.region import L2
-from r2et.train import recipe
+from r2et.train import fit, recipe
 
 
 def vanilla(**settings):
@@ -179,6 +180,35 @@ def test_validation_rows_are_set_aside_or_not(table):
     assert whole.history_[0]["auc"] > 0.5
     assert not np.array_equal(whole.explain(x), part.explain(x))
     assert len(vanilla(epochs=1, validation_fraction=0.9).fit(x[:4], [0, 1, 0, 1]).history_) == 1
+
+
+@pytest.mark.parametrize("chosen", ["vanilla", "r2et-ball"])
+def test_flags_that_only_rows_set_aside_tell_apart_do_no_harm(monkeypatch, chosen):
+    x, y = make_classification(
+        400, 4, n_informative=3, n_redundant=0, random_state=0, class_sep=1.5
+    )
+    parts = []
+
+    def noted(network, data, *rest, **settings):
+        parts.append(data)
+        return fit(network, data, *rest, **settings)
+
+    monkeypatch.setattr("r2et.estimator.fit", noted)
+    model = R2ETClassifier(3, chosen, 0.1, random_state=0, epochs=30)
+    flags = np.ones((len(x), 8))
+    table = np.concatenate([x, flags], 1)
+    without = model.fit(table, y).predict_proba(table)
+    mine = model.inputs(table).float()
+    aside = (mine[:, None] == parts[0].val.x).all(2).any(1).numpy()
+    assert aside.sum() == len(parts[0].val.y)
+    flags[np.flatnonzero(aside)[:8], np.arange(8)] = 0  # each 1, but for one row
+    table = np.concatenate([x, flags], 1)
+    assert np.array_equal(model.fit(table, y).predict_proba(table), without)
+    auc = roc_auc_score(y[aside], model.decision_function(table[aside]))
+    assert auc == pytest.approx(model.history_[-1]["auc"])
+    assert not model.explain(table)[:, 4:].any()
+    flipped = np.concatenate([x, 1 - flags], 1)
+    assert np.array_equal(model.predict_proba(flipped), without)
 
 
 def test_the_ball_recipe_holds_reasons_still(table):

@@ -39,7 +39,7 @@ class R2ETClassifier(ClassifierMixin, BaseEstimator):
     X: numbers, as an array or a DataFrame, whose column names are kept. Each feature is scaled to
     0..1 over the rows of `fit`; radius, and everything about explanations, is in these units: a
     score is the change of the log-odds of the predicted class over a feature's whole range. A
-    feature that is constant in training has no influence, and score 0.
+    feature that is constant in the rows trained on has no influence, and score 0.
 
     k: how many reasons a person looks at; of n features at most n - 1 count. recipe: a name of
     r2et.train.RECIPES, or a Recipe. radius: how far a row may move. hidden: widths of the hidden
@@ -101,6 +101,8 @@ class R2ETClassifier(ClassifierMixin, BaseEstimator):
             torch.manual_seed(seed)
             network = MLP(max(n, 2), self.hidden, classes=len(self.classes_))
         constant = data.train.x.amax(0) == data.train.x.amin(0)
+        for part in (data.train, data.val):  # one that only a row set aside tells apart is no bias
+            part.x[:, constant] = 0
         _silence(network, constant)
         found = fit(
             network,
@@ -225,9 +227,10 @@ class R2ETClassifier(ClassifierMixin, BaseEstimator):
 
 
 def _silence(network: nn.Module, features: Tensor) -> None:
-    """Weights 0 for features that are the same in all rows: whatever they are, they are no reason.
+    """Weights 0 for features that are constant in training: whatever they are, they are no reason.
 
-    A loss does not move these weights; left as drawn they would be part of every explanation.
+    A loss does not move these weights, the features being 0; left as drawn they would be part of
+    every explanation, and a penalty may move them.
     """
     first = next(module for module in network.modules() if isinstance(module, nn.Linear))
     with torch.no_grad():
