@@ -53,9 +53,10 @@ class ExactHessian(Penalty):
 @final
 @dataclass(frozen=True, kw_only=True)
 class SSR(Penalty):
-    """SSR: the eigenvalue of H(x) that is largest in size, by `steps` power iterations.
+    """SSR: the size of H(x)'s eigenvalue that is largest in size, by `steps` power iterations.
 
-    The eigenvector is held constant, which leaves the eigenvalue's derivative exact.
+    It is ||H v||, which is right for any v in the space of the eigenvalues l and -l, and never too
+    large. v is held constant, which leaves the eigenvalue's derivative exact.
     """
 
     steps: int = 20
@@ -72,7 +73,7 @@ class SSR(Penalty):
         v = unit(start.expand_as(view.x))
         for _ in range(self.steps):
             v = unit(product(view, v, create_graph=False))
-        found = (product(view, v) * v).flatten(1).sum(1).abs()
+        found = safe_norm(product(view, v))
         warn_if_flat(view.where, found)
         return found
 
