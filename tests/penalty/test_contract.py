@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 from nets import GraphNet, ResidualNet, Siamese, cnn, mlp
+from r2et.data import Data, Origin, Split
 from r2et.errors import InputError
 from r2et.explain import Captum, Concept, Gradient
 from r2et.models import MLP
@@ -21,6 +22,7 @@ from r2et.penalty import (
     ExactHessian,
     Penalty,
 )
+from r2et.train import fit, recipe
 
 PENALTIES = [
     R2ET(k=3),
@@ -94,6 +96,60 @@ def test_rows_are_apart_and_a_shared_forward_pass_changes_nothing(penalty):
     shared = penalty(model, x, out=model(x), noise=noise)
     torch.testing.assert_close(shared, rows)
     assert x.grad is None
+
+
+CONCEPTS = Concept()
+
+
+@pytest.mark.parametrize(
+    "penalty",
+    [
+        *PENALTIES,
+        R2ET(k=3, explainer=CONCEPTS),
+        R2ET(k=3, explainer=CONCEPTS, l2=0.0),
+        EstimatedHessian(explainer=CONCEPTS),
+        BallR2ET(k=3, l2=0.0),
+        CertifiedRatio(k=3, samples=0),
+    ],
+    ids=lambda p: f"{type(p).__name__}-{type(p.explainer).__name__}-{getattr(p, 'l2', '')}",
+)
+def test_a_penalty_says_whether_it_draws(penalty):
+    torch.manual_seed(0)
+    model, x = mlp(act="tanh"), torch.randn(4, 6)
+    before = torch.get_rng_state()
+    penalty(model, x)
+    assert penalty.random == (not torch.equal(before, torch.get_rng_state()))
+    before = torch.get_rng_state()
+    penalty(model, x, noise=torch.ones_like(x))
+    assert torch.equal(before, torch.get_rng_state())
+
+
+def test_training_on_concepts_depends_on_its_seed_alone(monkeypatch):
+    seen = []
+
+    def rows(self, view):  # noqa: ARG001
+        seen.append(view._noise)
+        return view.raw.sum(1) * 0
+
+    monkeypatch.setattr(EstimatedHessian, "rows", rows)
+    penalty = EstimatedHessian(explainer=CONCEPTS)
+    torch.manual_seed(0)
+    x, y = torch.rand(40, 6), torch.arange(40) % 2
+    part = Split(x, y)
+    data = Data(
+        name="rows",
+        train=part,
+        val=part,
+        test=part,
+        names=tuple("abcdef"),
+        groups=(),
+        k=3,
+        source=Origin("a test"),
+        classes=("0", "1"),
+    )
+    fit(MLP(6), data, recipe("est-h", penalty=penalty), k=3, epochs=1, seed=0)
+    assert seen
+    assert all(noise is not None and noise.shape[1:] == (6,) for noise in seen)
 
 
 def test_penalised_class_is_the_predicted_one_unless_said():

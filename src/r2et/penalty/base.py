@@ -31,13 +31,16 @@ class Penalty(ABC):
 
     # Whether `target` means the true classes, as in a loss, rather than the explained ones.
     of_labels: ClassVar[bool] = False
-    # Whether rows need random directions: see `noise`.
-    random: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         where = type(self).__name__
         good = isinstance(self.explainer, Explainer) and self.explainer.differentiable
         require(good, where, "explainer", "an Explainer that has a graph", self.explainer)
+
+    @property
+    def random(self) -> bool:
+        """Whether rows need random directions: see `noise`."""
+        return False
 
     def __call__(
         self,

@@ -10,6 +10,8 @@ import torch
 from torch import Tensor
 
 from r2et.errors import require
+from r2et.explain import Explainer
+from r2et.explain.path import PathExplainer
 from r2et.penalty.base import Penalty, check_positive
 from r2et.penalty.view import View
 
@@ -32,6 +34,10 @@ class EstimatedHessian(Penalty):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_curvature("EstimatedHessian", self.by, self.step)
+
+    @property
+    def random(self) -> bool:
+        return draws_direction(self.explainer)
 
     def rows(self, view: View) -> Tensor:
         found = along(view, direction(view), self.by, self.step)
@@ -82,6 +88,11 @@ def direction(view: View) -> Tensor:
     """Unit directions (B, ...): along the signs of the attribution, or random ones."""
     like = view.raw.detach()
     return unit(like.sign() if like.shape == view.x.shape else view.noise)
+
+
+def draws_direction(explainer: Explainer) -> bool:
+    """Whether `direction` may be a random one: only some explanations surely have x's shape."""
+    return not isinstance(explainer, PathExplainer)
 
 
 def along(view: View, v: Tensor, by: By, step: float) -> Tensor:

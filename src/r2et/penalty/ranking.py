@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal, TypeAlias, final
+from typing import Literal, TypeAlias, final
 
 import torch
 from torch import Tensor
@@ -17,6 +17,7 @@ from r2et.penalty.curvature import (
     along,
     check_curvature,
     direction,
+    draws_direction,
     safe_norm,
     unit,
     warn_if_flat,
@@ -53,6 +54,10 @@ class R2ET(RankingPenalty):
         check_positive("R2ET", zero=True, l1=self.l1, l2=self.l2)
         check_curvature("R2ET", self.by, self.step)
 
+    @property
+    def random(self) -> bool:
+        return self.l2 > 0 and draws_direction(self.explainer)
+
     def ranked_rows(self, view: View) -> Tensor:
         found = view.scores.new_zeros(len(view.x))
         if self.l1:
@@ -86,8 +91,6 @@ class BallR2ET(RankingPenalty):
     l2: float = 1.0
     hinge: float | None = None
 
-    random: ClassVar[bool] = True
-
     def __post_init__(self) -> None:
         super().__post_init__()
         check_pairs("BallR2ET", self.pairs, self.count, self.form)
@@ -95,6 +98,12 @@ class BallR2ET(RankingPenalty):
         check_positive("BallR2ET", radius=self.radius)
         if self.hinge is not None:
             check_positive("BallR2ET", hinge=self.hinge)
+            alone = self.form == "gap"
+            require(alone, "BallR2ET", "hinge", "None with form exponential", self.hinge)
+
+    @property
+    def random(self) -> bool:
+        return self.l2 > 0
 
     def ranked_rows(self, view: View) -> Tensor:
         here = relative(view.scores)

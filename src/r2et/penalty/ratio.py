@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import final
 
 import torch
 from torch import Tensor
@@ -28,13 +28,15 @@ class CertifiedRatio(RankingPenalty):
     samples: int = 1
     cap: float = 10.0
 
-    random: ClassVar[bool] = True
-
     def __post_init__(self) -> None:
         super().__post_init__()
         check_positive("CertifiedRatio", radius=self.radius, cap=self.cap)
         good = type(self.samples) is int and self.samples >= 0
         require(good, "CertifiedRatio", "samples", "a whole number from 0 on", self.samples)
+
+    @property
+    def random(self) -> bool:
+        return self.samples > 0
 
     def ranked_rows(self, view: View) -> Tensor:
         k, order = self.k, view.top(view.scores.shape[1])
