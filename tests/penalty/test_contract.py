@@ -172,6 +172,7 @@ def test_flat_curvature_is_said():
         ExactHessian(explainer=Gradient()),
         SSR(explainer=Gradient()),
         R2ET(k=2, explainer=Gradient(), by="product"),
+        CertifiedRatio(k=2, explainer=Gradient()),
     ):
         with pytest.warns(UserWarning, match="curvature is exactly 0"):
             rows = penalty(model, x)
@@ -179,6 +180,7 @@ def test_flat_curvature_is_said():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         EstimatedHessian()(model, x)  # of the probability: curved
+        CertifiedRatio(k=2)(model, x)
         R2ET(k=2, explainer=Gradient(), l2=0.0)(model, x)  # asks for none
 
 

@@ -40,30 +40,30 @@ class CertifiedRatio(RankingPenalty):
 
     def ranked_rows(self, view: View) -> Tensor:
         k, order = self.k, view.top(view.scores.shape[1])
-        steepest = self._row_distances(view, order)
-        warn_if_flat(view.where, steepest.amax((1, 2)))
+        squares = self._squared_distances(view, order)
+        warn_if_flat(view.where, squares.amax((1, 2)).clamp(min=0))
+        # Kept above 0, where the root has no slope.
+        steepest = squares.clamp(min=torch.finfo(squares.dtype).eps ** 2).sqrt()
         ranked = view.scores.gather(1, order)
         gaps = ranked[:, :k, None] - ranked[:, None, k:]
-        floor = torch.finfo(gaps.dtype).tiny ** 0.5
-        ratio = gaps / steepest.clamp(min=floor)
+        ratio = gaps / steepest
         return -ratio.amin((1, 2)).clamp(max=self.cap)
 
-    def _row_distances(self, view: View, order: Tensor) -> Tensor:
-        """Largest ||H_i - H_j|| seen, H the scores' Jacobian: (B, k, n - k)."""
+    def _squared_distances(self, view: View, order: Tensor) -> Tensor:
+        """Largest ||H_i - H_j||^2 seen, up to rounding, H the scores' Jacobian: (B, k, n - k)."""
         found = None
         for index in range(self.samples + 1):
             there = view if index == 0 else self._elsewhere(view, index)
             rows = jacobian(there.scores, there.x)
             rows = rows.gather(1, order[:, :, None].expand_as(rows))
             salient, other = rows[:, : self.k], rows[:, self.k :]
-            # ||a - b||^2 = ||a||^2 + ||b||^2 - 2 a.b, kept above 0, where the root has no slope.
+            # ||a - b||^2 = ||a||^2 + ||b||^2 - 2 a.b
             square = (
                 salient.square().sum(2)[:, :, None]
                 + other.square().sum(2)[:, None]
                 - 2 * salient @ other.transpose(1, 2)
             )
-            norm = square.clamp(min=torch.finfo(square.dtype).eps ** 2).sqrt()
-            found = norm if found is None else torch.maximum(found, norm)
+            found = square if found is None else torch.maximum(found, square)
         assert found is not None
         return found
 
