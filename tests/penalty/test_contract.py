@@ -197,6 +197,10 @@ def test_half_of_the_ways_to_be_wrong():
         (lambda: R2ET(by="hand"), "R2ET: by must be difference or product, got hand."),
         (lambda: R2ET(step=0.0), "R2ET: step must be positive, got 0.0."),
         (lambda: R2ET(explainer="grad"), "R2ET: explainer must be an Explainer that has a graph"),
+        (
+            lambda: BallR2ET(hinge=0.4, form="exponential"),
+            "BallR2ET: hinge must be None with form exponential, got 0.4.",
+        ),
         (lambda: BallR2ET(radius=-1), "BallR2ET: radius must be positive, got -1."),
         (lambda: SSR(steps=0), "SSR: steps must be a positive whole number, got 0."),
         (lambda: R2ET(k=6)(model, x), "R2ET: k must be in 1..5 for 6 features, got 6."),
@@ -205,6 +209,23 @@ def test_half_of_the_ways_to_be_wrong():
         (lambda: R2ET(k=2)(lambda v: v, x), "R2ET: model must be a torch.nn.Module"),
         (lambda: R2ET(k=2)(model, x, out=model(x)), "R2ET: out must be logits computed from x"),
         (lambda: R2ET(k=2)(model, x, order=torch.zeros(3, 6).long()), "R2ET: order must be"),
+        (lambda: R2ET(k=2)(model, x, order=torch.tensor(1)), "order must be a tensor of 4 rows"),
+        (
+            lambda: R2ET(k=2)(model, x, order=torch.arange(6.0).repeat(4, 1)),
+            "R2ET: order must be a tensor of whole numbers, int32 or int64, got float32",
+        ),
+        (
+            lambda: R2ET(k=2)(model, x, order=torch.arange(1, 7).repeat(4, 1)),
+            "R2ET: order must be of features 0..5, got 6.",
+        ),
+        (
+            lambda: R2ET(k=2)(model, x, order=torch.arange(-1, 5).repeat(4, 1)),
+            "R2ET: order must be of features 0..5, got -1.",
+        ),
+        (
+            lambda: AdversarialTraining(k=2)(model, x, 3),
+            "AdversarialTraining: target must be in 0..2, got 3.",
+        ),
         (lambda: R2ET(k=2)(model, x, 3), "R2ET: target must be in 0..2, got 3."),
         (
             lambda: R2ET(k=2, by="product", explainer=Concept())(model, x),

@@ -63,8 +63,10 @@ class Penalty(ABC):
         check_model_input(where, model, x)
         fixed = target_rows(where, target, x)
         for name, given in (("noise", noise), ("order", order), ("out", out)):
-            good = given is None or (isinstance(given, Tensor) and len(given) == len(x))
+            good = given is None or (isinstance(given, Tensor) and given.shape[:1] == x.shape[:1])
             require(good, where, name, f"a tensor of {len(x)} rows", given)
+        whole = order is None or order.dtype in (torch.int32, torch.int64)
+        require(whole, where, "order", "a tensor of whole numbers, int32 or int64", order)
         if out is not None:
             what = "logits computed from x after x.requires_grad_()"
             require(out.requires_grad and x.requires_grad, where, "out", what, out)

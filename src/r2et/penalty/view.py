@@ -85,7 +85,11 @@ class View:
         if self._order is None:
             return self.scores.detach().topk(count, 1).indices
         check_same_shape(self.where, self._order, self.scores, "order", "the scores")
-        return self._order[:, :count]
+        n = self.scores.shape[1]
+        low, high = (int(end) for end in self._order.aminmax())
+        wrong = low if low < 0 else high
+        require(low >= 0 and high < n, self.where, "order", f"of features 0..{n - 1}", wrong)
+        return self._order[:, :count].long()
 
     @cached_property
     def noise(self) -> Tensor:
