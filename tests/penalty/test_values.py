@@ -132,20 +132,30 @@ def test_certified_ratio_is_the_radius_of_proposition_4_5(case):
     assert CertifiedRatio(k=K, explainer=ODDS, cap=1e-3)(model, x).min().item() == -1e-3
 
 
-def test_adversarial_training_is_the_loss_one_step_away(case):
-    model, x, gradient, a = case
-    y = torch.tensor([0, 1, 0, 1, 1])
-    found = AdversarialTraining(k=K, radius=0.3, explainer=ODDS)(model, x, y)
-    scores = torch.where(y[:, None] == 1, 1.0, -1.0) * (x @ a + model.b).detach()
-    weight = torch.full_like(scores, -1 / (N - K)).scatter(
-        1, scores.abs().argsort(dim=1, descending=True)[:, :K], 1 / K
-    )
-    sign = torch.where(y[:, None] == 1, 1.0, -1.0)
-    slope = (weight * scores.sign() * sign) @ a
-    worse = x - 0.3 * slope / slope.norm(dim=1, keepdim=True)
-    odds = sign[:, 0] * model(worse)[:, 0]
-    torch.testing.assert_close(found, torch.nn.functional.softplus(-odds))
-    assert gradient.shape == slope.shape
+def test_adversarial_training_is_the_loss_one_step_away():
+    # Three classes, so that the predicted one's explanation is not minus the label's.
+    torch.manual_seed(0)
+    roots = torch.randn(3, N, N).double()
+    a, b = (roots + roots.mT) / 2, torch.randn(3, N).double()
+
+    class Three(torch.nn.Module):
+        def forward(self, x):
+            return torch.einsum("bi,cij,bj->bc", x, a, x) / 2 + x @ b.T
+
+    model, x = Three(), torch.randn(5, N).double()
+    chosen = model(x).argmax(1)
+    for y in (chosen, (chosen + 1) % 3, torch.zeros(5).long()):
+        penalty = AdversarialTraining(k=K, radius=0.3, explainer=Gradient(of="logit"))
+        found = penalty(model, x, y)
+        scores = torch.einsum("bij,bj->bi", a[chosen], x) + b[chosen]
+        weight = torch.full_like(scores, -1 / (N - K)).scatter(
+            1, scores.abs().argsort(dim=1, descending=True)[:, :K], 1 / K
+        )
+        slope = torch.einsum("bi,bij->bj", weight * scores.sign(), a[chosen])
+        worse = x - 0.3 * slope / slope.norm(dim=1, keepdim=True)
+        expected = -model(worse).softmax(1).log()[torch.arange(5), y]
+        torch.testing.assert_close(found, expected)
+    torch.testing.assert_close(penalty(model, x), penalty(model, x, chosen))
 
 
 def test_ball_term_compares_relative_scores_across_the_ball(case):

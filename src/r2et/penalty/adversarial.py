@@ -21,8 +21,8 @@ from r2et.penalty.view import View
 class AdversarialTraining(RankingPenalty):
     """AT: the loss at x + d, d one step of length `radius` against the sum of gaps (Sec. 6.1).
 
-    target: the true classes (by default the predicted ones). Stands in the place of the loss at x,
-    not beside it.
+    The gaps are those of the predicted class's explanation; target: the classes of the loss (by
+    default the predicted ones too). Stands in the place of the loss at x, not beside it.
     """
 
     radius: float = 1.0
@@ -39,7 +39,7 @@ class AdversarialTraining(RankingPenalty):
             gaps.sum(), view.x, retain_graph=True, allow_unused=True, materialize_grads=True
         )
         worse = view.x.detach() - self.radius * unit(slope)
-        return row_losses(logits(view.model, worse, view.where), view.target)
+        return row_losses(logits(view.model, worse, view.where), view.labels)
 
 
 def row_losses(out: Tensor, y: Tensor) -> Tensor:

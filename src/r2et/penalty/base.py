@@ -54,6 +54,7 @@ class Penalty(ABC):
     ) -> Tensor:
         """Penalty (B,) at x (B, ...), for class `target`, by default the predicted one.
 
+        Where the penalty is a loss, target means the true classes, and the predicted are explained.
         out: the model's logits at x, computed with x requiring a gradient; they spare a forward
         pass, and serve only a model that behaves alike in train and eval mode. order: (B, n) the
         ranking to preserve, by default the model's own at this moment. noise: (B, ...) standard
@@ -72,7 +73,8 @@ class Penalty(ABC):
             require(out.requires_grad and x.requires_grad, where, "out", what, out)
         as_deployed = undisturbed(model) if out is None else nullcontext()
         with as_deployed, torch.enable_grad(), sdpa_kernel(SDPBackend.MATH):
-            view = View(where, self.explainer, model, x, fixed, out, order, noise)
+            explained, labels = (None, fixed) if self.of_labels else (fixed, None)
+            view = View(where, self.explainer, model, x, explained, out, order, noise, labels)
             return self.rows(view)
 
     @abstractmethod

@@ -29,11 +29,13 @@ class View:
         out: Tensor | None = None,
         order: Tensor | None = None,
         noise: Tensor | None = None,
+        labels: Tensor | None = None,
     ) -> None:
         self.where, self.explainer, self.model = where, explainer, model
         # What is differentiated by x must be a leaf of its own, or the very x that gave `out`.
         self.x = x if out is not None else x.detach().requires_grad_()
         self.given_target, self._out, self._order, self._noise = target, out, order, noise
+        self._labels = labels
 
     @cached_property
     def out(self) -> Tensor:
@@ -50,6 +52,13 @@ class View:
         if isinstance(self.explainer, LocalExplainer) or self._out is not None:
             return classes(self.out.detach())
         return predicted(self.where, self.model, self.x)
+
+    @cached_property
+    def labels(self) -> Tensor:
+        """(B,) true classes, by default the explained ones."""
+        if self._labels is None:
+            return self.target
+        return target_classes(self.where, self._labels, self.out)
 
     @cached_property
     def _explained(self) -> Tensor | None:
