@@ -132,6 +132,36 @@ def test_certified_ratio_is_the_radius_of_proposition_4_5(case):
     assert CertifiedRatio(k=K, explainer=ODDS, cap=1e-3)(model, x).min().item() == -1e-3
 
 
+class Cubic(torch.nn.Module):
+    """One logit sum of c_i x_i^3 / 6: gradient c_i x_i^2 / 2 and Hessian diag(c_i x_i)."""
+
+    def __init__(self, c):
+        super().__init__()
+        self.c = torch.nn.Parameter(c)
+
+    def forward(self, x):
+        return (self.c * x**3).sum(1, keepdim=True) / 6
+
+
+def test_certified_ratio_looks_at_the_sampled_points():
+    torch.manual_seed(0)
+    c, x = torch.rand(N).double() + 1, torch.rand(4, N).double()
+    noise = torch.randn_like(x)
+    penalty = CertifiedRatio(k=K, explainer=ODDS, cap=1e9, radius=0.7, samples=2)
+    found = penalty(Cubic(c), x, noise=noise)
+    for row, point in enumerate(x):
+        v = noise[row] / noise[row].norm()
+        points = (point, point + 0.7 * v, point + 0.7 * v.roll(1))
+        scores = c * point**2 / 2
+        order = scores.argsort(descending=True).tolist()
+        best = min(
+            (scores[i] - scores[j]) / max((c * p)[[i, j]].norm() for p in points)
+            for i in order[:K]
+            for j in order[K:]
+        )
+        torch.testing.assert_close(-found[row], best.detach())
+
+
 def test_adversarial_training_is_the_loss_one_step_away():
     # Three classes, so that the predicted one's explanation is not minus the label's.
     torch.manual_seed(0)
