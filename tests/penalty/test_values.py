@@ -15,6 +15,7 @@ from r2et.penalty import (
     SSR,
     AdversarialTraining,
     BallR2ET,
+    CertifiedRanking,
     CertifiedRatio,
     EstimatedHessian,
     ExactHessian,
@@ -186,6 +187,15 @@ def test_adversarial_training_is_the_loss_one_step_away():
         expected = -model(worse).softmax(1).log()[torch.arange(5), y]
         torch.testing.assert_close(found, expected)
     torch.testing.assert_close(penalty(model, x), penalty(model, x, chosen))
+
+
+def test_certified_ranking_reaches_beyond_its_radius():
+    torch.manual_seed(0)
+    model, x = MLP(N, activation="tanh").double(), torch.randn(5, N).double()
+    near, far = (CertifiedRanking(k=K, radius=r, reach=1.0)(model, x) for r in (0.2, 0.22))
+    torch.testing.assert_close(CertifiedRanking(k=K, radius=0.2)(model, x), far)
+    torch.testing.assert_close(CertifiedRanking(k=K, radius=0.1, reach=2.2)(model, x), far)
+    assert bool((near < far).any())
 
 
 def test_ball_term_compares_relative_scores_across_the_ball(case):
