@@ -20,6 +20,7 @@ from r2et.penalty import (
     EstimatedHessian,
     ExactHessian,
 )
+from r2et.penalty.adversarial import row_losses
 
 N, K = 6, 2
 ODDS = Gradient()  # of the log-odds, which is the quadratic itself
@@ -187,6 +188,18 @@ def test_adversarial_training_is_the_loss_one_step_away():
         expected = -model(worse).softmax(1).log()[torch.arange(5), y]
         torch.testing.assert_close(found, expected)
     torch.testing.assert_close(penalty(model, x), penalty(model, x, chosen))
+
+
+@pytest.mark.parametrize("shape", [(5, 3), (5, 1), (5,)])
+def test_losses_of_rows_are_reduced_as_asked(shape):
+    torch.manual_seed(0)
+    out, y = torch.randn(shape).double(), torch.tensor([0, 1, 0, 1, 1])
+    rows = row_losses(out, y)
+    two = torch.stack([torch.zeros(5).double(), out.flatten()[:5]], 1)
+    probability = (out if shape == (5, 3) else two).softmax(1)[torch.arange(5), y]
+    torch.testing.assert_close(rows, -probability.log())
+    torch.testing.assert_close(row_losses(out, y, "mean"), rows.mean())
+    torch.testing.assert_close(row_losses(out, y, reduction="sum"), rows.sum())
 
 
 def test_certified_ranking_reaches_beyond_its_radius():

@@ -42,8 +42,12 @@ class AdversarialTraining(RankingPenalty):
         return row_losses(logits(view.model, worse, view.where), view.labels)
 
 
-def row_losses(out: Tensor, y: Tensor) -> Tensor:
-    """Cross-entropy (B,) of logits (B, C); a single logit is the log-odds of class 1."""
-    if out.shape[1] == 1:
-        return binary_cross_entropy_with_logits(out[:, 0], y.to(out.dtype), reduction="none")
-    return cross_entropy(out, y, reduction="none")
+def row_losses(out: Tensor, y: Tensor, reduction: str = "none") -> Tensor:
+    """Cross-entropy (B,) of logits (B, C); a single logit, or (B,), is the log-odds of class 1.
+
+    reduction: "none", or "mean" or "sum" for one number.
+    """
+    out = out[:, 0] if out.ndim == 2 and out.shape[1] == 1 else out
+    if out.ndim == 1:
+        return binary_cross_entropy_with_logits(out, y.to(out.dtype), reduction=reduction)
+    return cross_entropy(out, y, reduction=reduction)
