@@ -31,7 +31,7 @@ def vanilla(**settings):
     return R2ETClassifier(**{"k": 3, "recipe": "vanilla", "epochs": 20, **settings})
 
 
-CHECKED = [vanilla(epochs=30), R2ETClassifier(epochs=30)]
+CHECKED = [vanilla(epochs=30), R2ETClassifier(epochs=60)]
 
 
 @parametrize_with_checks(CHECKED)
