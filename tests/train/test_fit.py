@@ -15,13 +15,14 @@ from r2et.errors import InputError
 from r2et.explain import Concept, Gradient
 from r2et.models import MLP, SiameseCNN, SiameseGCN
 from r2et.penalty import R2ET, AdversarialTraining, BallR2ET
-from r2et.train import RECIPES, Recipe, fit, recipe, select
+from r2et.train import RECIPES, Fit, Recipe, fit, recipe, select
 from r2et.train.processes import Alone
 from r2et.train.seeds import mixed
 from r2et.train.step import Step, alike_in_both_modes
 from training_data import small
 
 QUICK = {"epochs": 2, "progress": False}
+FIT = Fit(nn.Identity(), [], {})  # of the right type, and no more
 
 
 def weights(model: nn.Module) -> list[torch.Tensor]:
@@ -296,6 +297,8 @@ def test_warm_up_grows_the_radius_from_0():
         (lambda _: recipe("r2et", l1=-1.0), "R2ET: l1 must be 0 or a positive number, got -1.0."),
         (lambda _: recipe("wd", l1=1.0), "recipe: a change must be one of adaptive"),
         (lambda d: select([], d, threshold=0.5), "select: fits must be one or more results of fit"),
+        (lambda d: select([FIT], d, threshold="a"), "select: threshold must be None or a number"),
+        (lambda d: select([FIT], d, attack="er"), "select: attack must be None or an Attack"),
     ],
 )
 def test_bad_input(call, message):

@@ -55,6 +55,10 @@ def select(
     good = bool(tried) and all(isinstance(one, Fit) for one in tried)
     require(good, where, "fits", "one or more results of fit", tried)
     require(isinstance(data, Data), where, "data", "a Data (see load, load_table)", data)
+    good = threshold is None or (isinstance(threshold, int | float) and threshold == threshold)
+    require(good, where, "threshold", "None or a number", threshold)
+    good = attack is None or isinstance(attack, Attack)
+    require(good, where, "attack", "None or an Attack", attack)
     if threshold is None:
         plain = vanilla.model if isinstance(vanilla, Fit) else vanilla
         what = "given, or a vanilla model to compare with"
