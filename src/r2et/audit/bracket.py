@@ -95,7 +95,8 @@ def bracket(
     good = isinstance(limit, int | float) and 0 < limit < math.inf
     require(good, where, "limit", "positive and finite", limit)
     explainer = Gradient() if explainer is None else explainer
-    certifier = IntervalCertifier(norm=norm, limit=float(limit), progress=progress)
+    # A little beyond: what is returned lies below the limit by its rounding slack.
+    certifier = IntervalCertifier(norm=norm, limit=1.001 * float(limit), progress=progress)
     certificate = certifier(model, explainer, x, k=k)
     region = (L2 if norm == "l2" else Linf)(limit)
     attack = MinimumNorm(region, budget=budget, progress=progress)
