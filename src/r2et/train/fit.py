@@ -18,9 +18,9 @@ from torch import nn
 
 from r2et.data import Data
 from r2et.errors import require
-from r2et.explain import Explainer, Gradient
+from r2et.explain import Explainer
 from r2et.lock import reserved
-from r2et.models import MLP, save_model, smooth
+from r2et.models import save_model, smooth
 from r2et.models.files import folder_path, make_folder
 from r2et.models.storage import NETWORKS
 from r2et.train.checking import check_data, check_model, check_told, whole
@@ -30,6 +30,7 @@ from r2et.train.processes import processes
 from r2et.train.recipe import Recipe
 from r2et.train.recipe import recipe as find_recipe
 from r2et.train.threads import threads_for
+from r2et.train.usual import usual_network
 from r2et.version import __version__
 
 USUAL_STEPS = 3000
@@ -113,7 +114,7 @@ def fit(
     require(together.size <= most, "fit", "fabric", what, together.size)
     with threads_for(start), _reserved(out, together.rank) as free:
         require(free, "fit", "out", "a folder that no other training is writing to", out)
-        check_model(start, data, k, explainer or _explainer(chosen))
+        check_model(start, data, k, explainer or chosen.explainer)
         what_it_is = identity(start, data, {**parts_of(chosen), **_told(settings)})
         place = folder(out, what_it_is)
         if place is not None and together.rank == 0:
@@ -168,10 +169,6 @@ def _reserved(out: str | os.PathLike[str] | None, rank: int) -> Iterator[bool]:
         yield free
 
 
-def _explainer(recipe: Recipe) -> Explainer:
-    return Gradient() if recipe.penalty is None else recipe.penalty.explainer
-
-
 def _network(model: nn.Module | None, data: Data, recipe: Recipe, seed: int) -> nn.Module:
     """A network to train: a copy of the model, the papers' one for tables, or a linear one."""
     shape = tuple(data.train.x.shape[1:])
@@ -179,10 +176,7 @@ def _network(model: nn.Module | None, data: Data, recipe: Recipe, seed: int) -> 
         table = len(shape) == 1
         name = "model" if model is None else "recipe"
         require(table, "fit", name, f"given for inputs of shape {shape}", "linear or no model")
-        count = max(len(data.classes), int(data.train.y.max()) + 1)
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            found: nn.Module = MLP(shape[0], () if recipe.linear else (32,), classes=count)
+        found = usual_network(data, () if recipe.linear else None, seed)
     else:
         good = isinstance(model, nn.Module)
         require(good, "fit", "model", "None or a torch.nn.Module", type(model).__name__)

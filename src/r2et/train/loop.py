@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from r2et.data import Data
 from r2et.errors import InputError, R2ETError, first_line
-from r2et.explain import Explainer, Gradient
+from r2et.explain import Explainer
 from r2et.progress import Advance, bar
 from r2et.train.checkpoint import Folder, copied
 from r2et.train.interrupt import patient_interrupt
@@ -75,9 +75,7 @@ class Loop:
         self.together, self.folder = together, folder
         self.state = State()
         self.kept = copied(model.state_dict())
-        self.explainer: Explainer = explainer or (
-            Gradient() if recipe.penalty is None else recipe.penalty.explainer
-        )
+        self.explainer = explainer or recipe.explainer
         # What the caller holds in eval mode inside a network that trains, stays so.
         self.resting = [m for m in model.modules() if model.training and not m.training]
         self.start: Start | None = None

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from r2et.errors import InputError, require
-from r2et.explain import Explainer
+from r2et.explain import Explainer, Gradient
 from r2et.penalty import (
     R2ET,
     SSR,
@@ -81,6 +81,11 @@ class Recipe:
         wanted = {"k": k, "radius": radius, "explainer": explainer}
         changes: dict[str, Any] = {n: v for n, v in wanted.items() if n in own and v is not None}
         return replace(self, penalty=replace(self.penalty, **changes))
+
+    @property
+    def explainer(self) -> Explainer:
+        """The explanation that is held still; the gradient where none is."""
+        return Gradient() if self.penalty is None else self.penalty.explainer
 
     @property
     def active(self) -> bool:

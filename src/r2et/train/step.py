@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
 from r2et.penalty import Penalty
+from r2et.penalty.adversarial import row_losses
 from r2et.train.processes import Processes
 from r2et.train.recipe import Recipe
 
@@ -54,7 +54,8 @@ class Step(nn.Module):
         shared = penalty is not None and self.shared
         x = x.requires_grad_() if shared else x
         out = self.model(x.clone() if shared else x)  # a copy: it may begin by working in place
-        loss = share * classification_loss(out, y) if share != 1 else classification_loss(out, y)
+        loss = row_losses(out[:, None] if out.ndim == 1 else out, y, "mean")
+        loss = share * loss if share != 1 else loss
         kept = recipe.loss_weight * loss if recipe.active and recipe.loss_weight != 1 else loss
         if penalty is None or not bool(loss.detach().isfinite()):
             return Terms(kept, loss.detach(), None)
@@ -76,14 +77,6 @@ class Step(nn.Module):
         both = self.together.mean(torch.stack([loss.detach(), penalty.detach()]))
         loss_now, penalty_now = (float(v) for v in both)
         return abs((loss_now + 1) / penalty_now) if penalty_now else 0.0
-
-
-def classification_loss(out: Tensor, y: Tensor) -> Tensor:
-    """Mean cross-entropy of logits (B, C); a single logit is the log-odds of class 1."""
-    out = out[:, 0] if out.ndim == 2 and out.shape[1] == 1 else out
-    if out.ndim == 1:
-        return binary_cross_entropy_with_logits(out, y.to(out.dtype))
-    return cross_entropy(out, y)
 
 
 def alike_in_both_modes(model: nn.Module, x: Tensor) -> bool:
