@@ -70,5 +70,5 @@ def show(screen: Console, found: Bracket) -> None:
     screen.print(curve)
     screen.print(
         f"{found.distinct_top_k} different top-{found.k} sets; the commonest has "
-        f"{found.largest_top_k_share:.0%} of the rows. {found.assumptions}"
+        f"{found.largest_top_k_share:.0%} of the rows. The proof assumes {found.assumptions}."
     )
