@@ -11,6 +11,7 @@ LAYERS = [
     "checks",
     "progress",
     "lock",
+    "engine",
     "region",
     "data",
     "models",

@@ -14,7 +14,7 @@ __all__ = ["R2ETClassifier", "__version__"]
 
 # Imported when they are asked for: `import r2et` should not wait for torch.
 NAMES = {"R2ETClassifier": "r2et.estimator"}
-PACKAGES = ("attack", "data", "explain", "models", "penalty", "rank", "region", "train")
+PACKAGES = ("attack", "data", "engine", "explain", "models", "penalty", "rank", "region", "train")
 
 
 def __getattr__(name: str) -> Any:
