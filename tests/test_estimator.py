@@ -18,9 +18,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from r2et import R2ETClassifier
+from r2et import R2ETClassifier, audit
 from r2et.attack import StrongAttack
-from r2et.errors import InputError, UnavailableError
+from r2et.errors import InputError
 from r2et.explain import Concept, Gradient, IntegratedGradients
 from r2et.rank import precision_at_k
 from r2et.region import L2
@@ -248,30 +248,32 @@ def test_bad_input_is_one_sentence(table):
         vanilla().reasons(x)
 
 
-def test_audit_says_that_it_is_not_there_yet(table, fitted):
-    try:
-        import r2et.audit  # noqa: F401
-    except ModuleNotFoundError:
-        with pytest.raises(UnavailableError, match=r"^R2ETClassifier\.audit: r2et\.audit must be"):
-            fitted.audit(*table)
-
-
-def test_audit_is_given_network_rows_and_settings(table, fitted, monkeypatch):
-    class Module:
-        @staticmethod
-        def audit(model, x, y, **settings):
-            return model, x, y, settings
-
-    monkeypatch.setitem(sys.modules, "r2et.audit", Module)
+def test_audit_is_of_the_network_at_the_estimators_settings(table, fitted):
     x, y = table
-    model, rows, labels, settings = fitted.audit(x, y, k=2)
-    assert model is fitted.network_
-    assert torch.equal(rows, fitted.inputs(x))
-    assert np.array_equal(fitted.classes_[labels], y)
-    assert settings == {"k": 2, "explainer": Gradient(), "region": L2(1.0)}
-    assert fitted.audit(x)[2] is None
+    found = fitted.audit(x[:20], y[:20], k=2, budget="fast")
+    told = found.summary()
+    assert (told["rows"], told["k"], told["radius"]) == (20, 2, 1.0)
+    assert found.found["names"] == [str(name) for name in fitted.feature_names_in_]
+    assert found.found["classes"] == ["bad", "good"]
+    direct = audit(
+        fitted.network_,
+        fitted.inputs(x[:20]),
+        np.searchsorted(fitted.classes_, y[:20]),
+        k=2,
+        region=L2(1.0),
+        budget="fast",
+    )
+    assert direct.summary() == told
+    assert fitted.audit(x[:8], budget="fast").summary()["auc_clean"] is None
     with pytest.raises(InputError, match=r"^R2ETClassifier\.audit: y must be of bad, good, got"):
         fitted.audit(x, ["ugly"] * len(x))
+
+
+def test_a_single_feature_cannot_be_audited():
+    x = np.linspace(0, 1, 40)[:, None]
+    found = vanilla().fit(x, (x[:, 0] > 0.5).astype(int))
+    with pytest.raises(InputError, match=r"^R2ETClassifier\.audit: X must be of two features"):
+        found.audit(x)
 
 
 def test_the_package_waits_for_torch_until_it_is_needed():

@@ -8,13 +8,17 @@ from typing import TYPE_CHECKING, Any
 from r2et.version import __version__
 
 if TYPE_CHECKING:
+    from r2et.audit import audit
     from r2et.estimator import R2ETClassifier
 
-__all__ = ["R2ETClassifier", "__version__"]
+__all__ = ["R2ETClassifier", "__version__", "audit"]
 
 # Imported when they are asked for: `import r2et` should not wait for torch.
 NAMES = {"R2ETClassifier": "r2et.estimator"}
-PACKAGES = ("attack", "data", "engine", "explain", "models", "penalty", "rank", "region", "train")
+PACKAGES = (
+    *("attack", "audit", "certify", "data", "engine", "explain", "metrics", "models", "penalty"),
+    *("rank", "region", "train"),
+)
 
 
 def __getattr__(name: str) -> Any:

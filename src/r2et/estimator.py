@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,8 +12,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor, nn
 
+from r2et.audit import Audit, audit
 from r2et.data import Data, Origin, Split
-from r2et.errors import UnavailableError, require
+from r2et.errors import require
 from r2et.explain import Explainer, Gradient
 from r2et.models import MLP
 from r2et.rank import ranking
@@ -22,7 +22,6 @@ from r2et.region import L2
 from r2et.train import Recipe, fit
 from r2et.train import recipe as find_recipe
 from r2et.train.validation import outputs
-from r2et.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -157,18 +156,23 @@ class R2ETClassifier(ClassifierMixin, BaseEstimator):
         names = [str(name) for name in getattr(self, "feature_names_in_", numbered)]
         return [[names[i] for i in row] for row in order.tolist()]
 
-    def audit(self, X: ArrayLike, y: ArrayLike | None = None, **settings: Any) -> Any:  # noqa: N803
-        """r2et.audit of the network on these rows, at this k, radius and explainer."""
+    def audit(self, X: ArrayLike, y: ArrayLike | None = None, **settings: Any) -> Audit:  # noqa: N803
+        """r2et.audit of the network on these rows, at this k, radius and explainer.
+
+        A single feature has nothing to be ranked against, and cannot be audited.
+        """
         self._network()
-        try:
-            module = importlib.import_module("r2et.audit")
-        except ModuleNotFoundError as error:
-            what = "there (until it is, attack network_ at inputs(X): see r2et.attack)"
-            text = f"{WHERE}.audit: r2et.audit must be {what}, got r2et {__version__}."
-            raise UnavailableError(text) from error
-        wanted = {"k": self.k_, "explainer": self._explainer(), "region": L2(self.radius)}
+        several = self.n_features_in_ > 1
+        require(several, f"{WHERE}.audit", "X", "of two features or more", "one")
+        wanted = {
+            "k": self.k_,
+            "explainer": self._explainer(),
+            "region": L2(self.radius),
+            "names": getattr(self, "feature_names_in_", None),
+            "classes": [str(label) for label in self.classes_],
+        }
         labels = None if y is None else self._codes(y)
-        return module.audit(self.network_, self.inputs(X), labels, **{**wanted, **settings})
+        return audit(self.network_, self.inputs(X), labels, **{**wanted, **settings})
 
     def inputs(self, X: ArrayLike) -> Tensor:  # noqa: N803
         """Rows as network_ takes them: (rows, n) float64, scaled to 0..1 over the rows of fit.

@@ -1,5 +1,24 @@
-"""Everything above, brought together about one model."""
+"""Everything above, brought together about one model. The module itself can be called: audit()."""
+
+import sys
+from functools import wraps
+from types import ModuleType
+from typing import Any
 
 from r2et.audit.bracket import Bracket, bracket
+from r2et.audit.compare import Comparison, compare
+from r2et.audit.result import Audit
+from r2et.audit.run import audit
 
-__all__ = ["Bracket", "bracket"]
+__all__ = ["Audit", "Bracket", "Comparison", "audit", "bracket", "compare"]
+
+
+class _Callable(ModuleType):
+    """`from r2et import audit` finds this module, once it is imported, and must give a function."""
+
+    @wraps(audit)
+    def __call__(self, *args: Any, **kwargs: Any) -> Audit:
+        return audit(*args, **kwargs)
+
+
+sys.modules[__name__].__class__ = _Callable

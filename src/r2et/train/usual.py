@@ -31,12 +31,20 @@ def usual_network(data: Data, widths: Sequence[int] | None = None, seed: int = 0
 
 def usual_explainer(data: Data, of: Literal["log_odds", "probability"] = "log_odds") -> Explainer:
     """The papers' explanation of data of this shape (B.1.3)."""
-    shape = tuple(data.train.x.shape[1:])
+    return explainer_for(tuple(data.train.x.shape[1:]), of)
+
+
+def explainer_for(
+    shape: tuple[int, ...], of: Literal["log_odds", "probability"] = "log_odds"
+) -> Explainer:
+    """The same, of inputs of this shape: a row of a table, a picture, a pair of either."""
     if len(shape) == 1:
         return Gradient(of=of)
     if shape[0] == 2 and len(shape) == 2:
         return GradientTimesInput(of=of)
-    return Gradient(of=of, normalize=True) if shape[0] == 2 else Gradient(of=of, reduce="abs_sum")
+    if shape[0] == 2:
+        return Gradient(of=of, normalize=True)
+    return Gradient(of=of, reduce="abs_sum") if len(shape) >= 3 else Gradient(of=of)
 
 
 def _network(shape: tuple[int, ...], classes: int, widths: Sequence[int] | None) -> nn.Module:

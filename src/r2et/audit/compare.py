@@ -1,0 +1,84 @@
+"""Several models side by side."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from r2et.audit.files import write_text
+from r2et.audit.result import Audit
+from r2et.errors import require
+from r2et.metrics import paired_test
+
+SETTINGS = ("k", "radius", "norm")
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Audits of several models at the same k and region."""
+
+    audits: tuple[Audit, ...]
+
+    def summary(self) -> dict[str, dict[str, Any]]:
+        """Each model's summary, by its name."""
+        return {audit.name: audit.summary() for audit in self.audits}
+
+    def front(self, stability: str = "precision_strong") -> list[str]:
+        """The models that no other beats in both accuracy and stability (Fig. 7)."""
+        points = {
+            name: (told["auc_clean"], told[stability])
+            for name, told in self.summary().items()
+            if told["auc_clean"] is not None and told[stability] is not None
+        }
+        return [
+            name
+            for name, (good, still) in points.items()
+            if not any(
+                a >= good and s >= still and (a, s) != (good, still) for a, s in points.values()
+            )
+        ]
+
+    def difference(self, name: str, other: str, column: str = "precision_strong") -> Any:
+        """Paired t-test of a column over the rows that both models were audited on."""
+        one, two = self._column(name, column), self._column(other, column)
+        shared = sorted(one.keys() & two.keys())
+        what = f"measured on at least 2 rows of both {name} and {other}"
+        require(len(shared) > 1, "difference", "column", what, column)
+        return paired_test([one[i] for i in shared], [two[i] for i in shared])
+
+    def to_json(self, path: str | os.PathLike[str]) -> None:
+        """Every audit whole, in one file."""
+        found = [audit.to_dict() for audit in self.audits]
+        write_text("to_json", path, json.dumps(found, allow_nan=False) + "\n")
+
+    def to_html(self, path: str | os.PathLike[str]) -> None:
+        """One page for people, in one file."""
+        found = [audit.to_dict() for audit in self.audits]
+        importlib.import_module("r2et.report").page(found, path)
+
+    def _column(self, name: str, column: str) -> dict[int, float]:
+        names = [audit.name for audit in self.audits]
+        require(name in names, "difference", "name", f"one of {', '.join(names)}", name)
+        rows = self.audits[names.index(name)].found["rows"]
+        require(column in rows, "difference", "column", f"one of {', '.join(rows)}", column)
+        pairs = zip(rows["index"], rows[column] or [], strict=False)
+        return {index: value for index, value in pairs if value is not None}
+
+
+def compare(audits: Iterable[Audit]) -> Comparison:
+    """Audits at one k and one radius, each model under a name of its own."""
+    found = tuple(audits)
+    good = len(found) > 0 and all(isinstance(audit, Audit) for audit in found)
+    require(good, "compare", "audits", "at least one Audit", found)
+    names = [audit.name for audit in found]
+    double = next((name for name in names if names.count(name) > 1), None)
+    what = "of different names (give audit(..., name=...))"
+    require(double is None, "compare", "audits", what, f"{double} twice")
+    for name in SETTINGS:
+        values = {audit.found["settings"][name] for audit in found}
+        require(len(values) == 1, "compare", "audits", f"of one {name}", sorted(values))
+    return Comparison(found)

@@ -1,0 +1,101 @@
+"""Chunks put together again: columns over all rows, and what they lack."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from r2et.audit.linear import LinearBaseline
+from r2et.audit.measures import ATTACKED, MEASURES, Columns, Measured, attacked
+from r2et.audit.source import Source
+
+# What a row of the result says.
+ROW = (
+    *("index", "target", "label", "probability", "top", "precision_noise", "precision_er"),
+    *("precision_strong", "distance_strong", "first_flip", "radius_certified"),
+    *("certified_precision", "radius_attacked", "thickness", "thickness_probability"),
+    *("hessian_norm", "sensitivity", "dffot", "comprehensiveness", "sufficiency"),
+)
+
+
+def joined(parts: list[Measured]) -> tuple[Columns, dict[int, tuple[Tensor, Tensor]]]:
+    """All rows' columns, NaN where a chunk lacks one; and by place, inputs before and after."""
+    columns: Columns = {}
+    for name in dict.fromkeys(name for part in parts for name in part.columns):
+        like = next(part.columns[name] for part in parts if name in part.columns)
+        columns[name] = torch.cat([_column(part, name, like) for part in parts])
+    pictured, start = {}, 0
+    for part in parts:
+        for i, place in enumerate(part.pictured["place"].tolist()):
+            pictured[start + place] = (part.pictured["x"][i], part.pictured["x_adv"][i])
+        start += len(part.columns["index"])
+    if any(name in columns for name in ATTACKED):
+        columns["radius_attacked"] = attacked(columns)
+    return columns, pictured
+
+
+def _column(part: Measured, name: str, like: Tensor) -> Tensor:
+    lacking = torch.full(
+        (len(part.columns["index"]), *like.shape[1:]), torch.nan, dtype=torch.float64
+    )
+    return part.columns.get(name, lacking)
+
+
+def check_bracket(columns: Columns) -> None:
+    """No attack may enter what is proved."""
+    if "radius_certified" not in columns or "radius_attacked" not in columns:
+        return
+    beaten = columns["radius_attacked"] < columns["radius_certified"]
+    if bool(beaten.any()):
+        row = int(columns["index"][beaten][0])
+        raise RuntimeError(
+            f"row {row} was changed inside its certified radius:"
+            " a bug in r2et, please report it with the model"
+        )
+
+
+def left_out(
+    parts: list[Measured], source: Source, linear: LinearBaseline, until: float | None
+) -> list[dict[str, str]]:
+    """What was not measured, and why, in sentences for people."""
+    found = []
+    done = sum(len(part.columns["index"]) for part in parts)
+    if source.total is not None and done < source.total:
+        why = f"the time was up after {done} of {source.total} rows"
+        found.append({"what": "rows", "why": why})
+    elif source.total is None and until is not None and time.time() > until:
+        found.append({"what": "rows", "why": f"the time was up after {done} rows of the stream"})
+    for measure in MEASURES:
+        reasons = Counter(part.skipped[measure] for part in parts if measure in part.skipped)
+        rows = sum(len(p.columns["index"]) for p in parts if measure in p.skipped)
+        for why in reasons:
+            part_of = "" if rows == done else f" (for {rows} of {done} rows)"
+            found.append({"what": measure, "why": why + part_of})
+    if not linear.y:
+        found.append({"what": "accuracy", "why": "no labels were given"})
+    return found
+
+
+def durations(parts: list[Measured]) -> dict[str, float]:
+    """Seconds spent on each measure, over all workers."""
+    found: Counter[str] = Counter()
+    for part in parts:
+        found.update(part.seconds)
+    return {name: found[name] for name in MEASURES if name in found}
+
+
+def row_columns(columns: Columns) -> dict[str, list[Any] | None]:
+    """The columns of the result as plain data; a number that is not there is None."""
+    return {name: _plain(columns[name]) if name in columns else None for name in ROW}
+
+
+def _plain(values: Tensor) -> list[Any]:
+    if not values.is_floating_point():
+        return list(values.tolist())
+    there = values.isfinite().tolist()
+    pairs = zip(values.tolist(), there, strict=True)
+    return [value if finite else None for value, finite in pairs]

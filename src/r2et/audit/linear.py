@@ -1,0 +1,54 @@
+"""The honest baseline: what a logistic regression makes of the same rows."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import torch
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from torch import Tensor
+
+from r2et.train.validation import area
+
+NUMBERS = 2**22  # how much the linear model is shown
+FOLDS = 5
+
+
+class LinearBaseline:
+    """Collects rows as they pass, as many as fit, and tells a linear model's AUC on them."""
+
+    def __init__(self) -> None:
+        self.x: list[Tensor] = []
+        self.y: list[Tensor] = []
+        self.numbers = 0
+
+    def see(self, x: Tensor, y: Tensor | None) -> None:
+        """Rows x (B, ...) and their classes."""
+        if y is not None and self.numbers < NUMBERS:
+            self.x.append(x.flatten(1).cpu())
+            self.y.append(y)
+            self.numbers += x.numel()
+
+    def auc(self) -> list[float]:
+        """AUC of each fold of a cross-validation; empty where the rows are too few for one."""
+        if not self.y:
+            return []
+        x, y = torch.cat(self.x).double().numpy(), torch.cat(self.y).numpy()
+        labels, codes = np.unique(y, return_inverse=True)
+        folds = min(FOLDS, int(np.bincount(codes).min()))
+        if len(labels) < 2 or folds < 2:
+            return []
+        found = []
+        for train, test in StratifiedKFold(folds, shuffle=True, random_state=0).split(x, codes):
+            model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                model.fit(x[train], codes[train])
+            shares = torch.from_numpy(model.predict_log_proba(x[test])).clamp(min=-1e6)
+            found.append(area(shares, torch.from_numpy(codes[test])) or 0.5)
+        return found

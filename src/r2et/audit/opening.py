@@ -1,0 +1,175 @@
+"""Somebody's model and rows from files: weights are read, never unpickled."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load as parse_weights
+from torch import Tensor, nn
+
+from r2et.data import DATASETS, load
+from r2et.errors import InputError, first_line, require
+from r2et.train import Trained, load_trained
+
+WHERE = "audit"
+FORMS = "a folder of `r2et train`, or package.module:factory with --weights FILE.safetensors"
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A model to audit. trained: what its folder says of it, if it came from one."""
+
+    name: str
+    model: nn.Module
+    trained: Trained | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """x (B, ...) and y (B,) or None, with the names of features and classes where known."""
+
+    x: Tensor
+    y: Tensor | None
+    names: tuple[str, ...] | None = None
+    classes: tuple[str, ...] | None = None
+
+
+def open_model(spec: str, weights: str | None = None) -> Opened:
+    """The model of a folder, or what a factory makes, with the weights of a file."""
+    module, sign, factory = spec.partition(":")
+    if sign and factory.isidentifier() and not Path(spec).exists():
+        model = _made(spec, module, factory)
+        if weights is not None:
+            _fill(model, weights)
+        return Opened(factory, model.eval())
+    require(weights is None, WHERE, "weights", f"left out for the folder {spec}", weights)
+    if Path(spec).suffix == ".pt2":
+        what = f"{FORMS} (a torch.export archive may hold pickled objects, which are never loaded)"
+        require(False, WHERE, "MODEL", what, spec)
+    require(Path(spec).is_dir(), WHERE, "MODEL", FORMS, spec)
+    trained = load_trained(spec)
+    return Opened(Path(spec).resolve().name, trained.model, trained)
+
+
+def open_rows(opened: Opened, source: str, target: str | None = None) -> Rows:
+    """Rows of a file or a named data set, as the model takes them.
+
+    A model of `r2et train` reads tables as in its training. For another, a table's columns must be
+    numbers, taken in their order without the column `target`; or an .npz file holds x and y.
+    """
+    path = Path(source)
+    file = bool(path.suffix) or len(path.parts) > 1 or source not in DATASETS
+    what = "a file that exists or a data set of `r2et data list`"
+    require(path.is_file() or not file, WHERE, "DATA", what, source)
+    if path.suffix == ".npz":
+        return _arrays(path)
+    trained = opened.trained
+    if not path.is_file():
+        data = load(source)
+        fits = trained is None or trained.data == source or trained.names == data.names
+        of = "" if trained is None else trained.data
+        require(fits, WHERE, "DATA", f"what the model was trained on ({of})", source)
+        return Rows(data.test.x, data.test.y, data.names or None, data.classes)
+    if trained is not None and trained.schema is not None:
+        own = trained.schema.target
+        same = target is None or target == own
+        require(same, WHERE, "target", f"{own}, that of the model's training", target)
+        x, y = trained.read(source)
+        return Rows(x, y, trained.names, trained.classes)
+    return _plain_table(path, target)
+
+
+def _made(spec: str, module: str, factory: str) -> nn.Module:
+    """Import the module, from the current folder too, and call its factory."""
+    sys.path.insert(0, os.getcwd())
+    try:
+        make: Callable[[], Any] | None = getattr(importlib.import_module(module), factory, None)
+    except ImportError as error:
+        found = f"{spec} ({first_line(error)})"
+        raise InputError(f"{WHERE}: MODEL must be a module that imports, got {found}.") from error
+    finally:
+        sys.path.remove(os.getcwd())
+    require(callable(make), WHERE, "MODEL", f"a function of {module}", spec)
+    assert make is not None
+    model = make()
+    what = f"a function of {module} that returns a torch.nn.Module"
+    require(isinstance(model, nn.Module), WHERE, "MODEL", what, f"{spec} -> {model!r}")
+    assert isinstance(model, nn.Module)
+    return model
+
+
+def _fill(model: nn.Module, path: str) -> None:
+    """Weights from a safetensors file into a model that has just these."""
+    try:
+        blob = Path(path).read_bytes()
+    except OSError as error:
+        found = f"{path} ({error.strerror or error})"
+        raise InputError(
+            f"{WHERE}: weights must be a file that can be read, got {found}."
+        ) from None
+    try:
+        weights = parse_weights(blob)
+    except SafetensorError as error:
+        pickled = zipfile.is_zipfile(path) or blob[:1] == b"\x80"
+        kind = "a pickle or torch.save file, which is never loaded" if pickled else str(error)
+        what = "a safetensors file (safetensors.torch.save_file(model.state_dict(), path))"
+        raise InputError(f"{WHERE}: weights must be {what}, got {path}: {kind}.") from None
+    try:
+        model.load_state_dict(weights)
+    except RuntimeError as error:
+        said = " ".join(str(error).split())
+        text = f"{WHERE}: weights must be those of the model, got {path}: {said}"
+        raise InputError(text[:500] + ("" if len(text) <= 500 else " ...")) from None
+
+
+def _arrays(path: Path) -> Rows:
+    """x, and y if there, of a NumPy archive."""
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            named = {name: archive[name] for name in ("x", "y") if name in archive.files}
+    except (OSError, ValueError, zipfile.BadZipFile) as error:
+        text = (
+            f"{WHERE}: DATA must be an .npz file of plain arrays, got {path}: {first_line(error)}."
+        )
+        raise InputError(text) from None
+    require("x" in named, WHERE, "DATA", "an .npz file that holds x (and y)", path)
+    y = torch.from_numpy(named["y"]) if "y" in named else None
+    return Rows(torch.from_numpy(named["x"]), y)
+
+
+def _plain_table(path: Path, target: str | None) -> Rows:
+    """A table of numbers, its columns in order; the classes of the target in sorted order."""
+    import pandas as pd
+
+    try:
+        table = pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path)
+    except Exception as error:  # pandas and pyarrow raise many kinds
+        text = f"{WHERE}: DATA must be a CSV or Parquet table, got {path}: {first_line(error)}."
+        raise InputError(text) from None
+    y, classes = None, None
+    if target is not None:
+        known = ", ".join(map(str, table.columns))
+        require(target in table.columns, WHERE, "target", f"one of the columns {known}", target)
+        column = table.pop(target)
+        gone = int(column.isna().sum())
+        require(not gone, WHERE, "target", "a column without gaps", f"{gone} empty cells")
+        labels, codes = np.unique(column.to_numpy(), return_inverse=True)
+        y, classes = torch.from_numpy(codes.astype(np.int64)), tuple(map(str, labels))
+    words = [str(c) for c in table.columns if not pd.api.types.is_numeric_dtype(table[c])]
+    what = "a table of numbers (give --target for the label; train with `r2et train` for others)"
+    require(not words, WHERE, "DATA", what, f"text in the columns {', '.join(words[:5])}")
+    empty = [str(c) for c in table.columns if table[c].isna().any()]
+    what = "a table without empty cells"
+    require(not empty, WHERE, "DATA", what, f"some in the columns {', '.join(empty[:5])}")
+    names = tuple(map(str, table.columns))
+    return Rows(torch.from_numpy(table.to_numpy(dtype=np.float64)), y, names, classes)

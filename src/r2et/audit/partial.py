@@ -1,0 +1,140 @@
+"""Measured chunks on disk, so that a stopped audit goes on where it was."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from r2et.audit.measures import Columns, Measured
+from r2et.audit.settings import WHERE
+from r2et.errors import InputError, require
+
+FORMAT = "r2et-audit-part/1"
+
+
+class Partial:
+    """A file with one line of JSON per measured chunk, after one that says of which audit.
+
+    A line that was not finished when the writing stopped is left out, and written over.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], identity: str) -> None:
+        self.path, self.identity = Path(path), identity
+        self.done: dict[int, Measured] = {}
+        end = self._read()
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self.handle: IO[bytes] = open(self.path, "r+b" if end else "wb")  # noqa: SIM115
+        except OSError as error:
+            text = f"{WHERE}: partial must be a file that can be written, got {self.path}"
+            raise InputError(f"{text} ({error.strerror or error}).") from error
+        self.handle.truncate(end)
+        self.handle.seek(end)
+        if not end:
+            self._line({"format": FORMAT, "audit": identity})
+
+    def add(self, found: Measured) -> None:
+        """Keep a chunk, from this moment on."""
+        self.done[found.number] = found
+        self._line(
+            {
+                "number": found.number,
+                "fingerprint": found.fingerprint,
+                "columns": {name: _packed(value) for name, value in found.columns.items()},
+                "pictured": {name: _packed(value) for name, value in found.pictured.items()},
+                "skipped": found.skipped,
+                "seconds": found.seconds,
+            }
+        )
+
+    def close(self) -> None:
+        """Leave the file as it is."""
+        self.handle.close()
+
+    def remove(self) -> None:
+        """The audit is complete: nothing to go on with."""
+        self.close()
+        self.path.unlink(missing_ok=True)
+
+    def _line(self, value: dict[str, Any]) -> None:
+        self.handle.write(json.dumps(value, allow_nan=False).encode() + b"\n")
+        self.handle.flush()
+        os.fsync(self.handle.fileno())
+
+    def _read(self) -> int:
+        """Take what is there; returns where the last whole line ends."""
+        if not self.path.exists():
+            return 0
+        what = "a file that an audit of the same rows, model and settings left (or remove it)"
+        try:
+            lines = self.path.read_bytes().splitlines(keepends=True)
+        except OSError as error:
+            text = f"{WHERE}: partial must be a file that can be read, got {self.path}"
+            raise InputError(f"{text} ({error.strerror or error}).") from error
+        if not lines or not lines[0].endswith(b"\n"):
+            require(not lines or lines[0].startswith(b'{"format"'), WHERE, "partial", what, self)
+            return 0
+        head = _parsed(lines[0])
+        mine = head == {"format": FORMAT, "audit": self.identity}
+        require(mine, WHERE, "partial", what, self)
+        end = len(lines[0])
+        for line in lines[1:]:
+            value = _parsed(line)
+            if value is None or not line.endswith(b"\n"):
+                break
+            found = _measured(value)
+            if found is None:
+                break
+            self.done[found.number] = found
+            end += len(line)
+        return end
+
+    def __repr__(self) -> str:
+        return f"{self.path} of something else"
+
+
+def _parsed(line: bytes) -> dict[str, Any] | None:
+    try:
+        value = json.loads(line)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _measured(value: dict[str, Any]) -> Measured | None:
+    try:
+        return Measured(
+            number=int(value["number"]),
+            fingerprint=str(value["fingerprint"]),
+            columns=_columns(value["columns"]),
+            pictured=_columns(value["pictured"]),
+            skipped=dict(value["skipped"]),
+            seconds=dict(value["seconds"]),
+        )
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return None
+
+
+def _columns(value: dict[str, Any]) -> Columns:
+    return {name: _unpacked(packed) for name, packed in value.items()}
+
+
+def _packed(value: Tensor) -> dict[str, Any]:
+    """A tensor as JSON, to the bit."""
+    raw = value.contiguous().view(-1).view(torch.uint8).numpy().tobytes()
+    kind = str(value.dtype).removeprefix("torch.")
+    return {"dtype": kind, "shape": list(value.shape), "data": base64.b64encode(raw).decode()}
+
+
+def _unpacked(value: dict[str, Any]) -> Tensor:
+    raw = base64.b64decode(value["data"], validate=True)
+    kind = getattr(torch, value["dtype"])
+    flat = torch.from_numpy(np.frombuffer(raw, dtype=np.uint8).copy())
+    return flat.view(kind).view(value["shape"])

@@ -1,0 +1,200 @@
+"""One call: everything about how still a model's explanations hold."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import math
+import os
+import platform
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+
+from r2et.attack.strong import Budget
+from r2et.audit.gather import check_bracket, durations, joined, left_out, row_columns
+from r2et.audit.linear import LinearBaseline
+from r2et.audit.measures import LATE, Measure, Measured
+from r2et.audit.partial import Partial
+from r2et.audit.result import FORMAT, Audit
+from r2et.audit.settings import BEYOND, WHERE, Settings, rows_at_once
+from r2et.audit.shown import show
+from r2et.audit.source import Chunk, Source
+from r2et.audit.summary import curve, summarize
+from r2et.engine import Engine, Lost
+from r2et.engine import engine as open_engine
+from r2et.errors import R2ETError, require
+from r2et.explain import Explainer
+from r2et.progress import bar
+from r2et.region import L2, Region
+from r2et.train.usual import explainer_for
+from r2et.version import __version__
+
+
+def audit(
+    model: nn.Module,
+    x: Any,
+    y: Any = None,
+    *,
+    k: int,
+    region: Region = L2(1.0),  # noqa: B008
+    explainer: Explainer | None = None,
+    budget: Budget = "standard",
+    minutes: float | None = None,
+    rows: int | None = None,
+    seed: int = 0,
+    chunk: int | None = None,
+    baseline: Any = 0.0,
+    names: Sequence[str] | None = None,
+    classes: Sequence[str] | None = None,
+    name: str | None = None,
+    engine: Literal["here", "processes", "ray"] | Engine = "here",
+    workers: int | None = None,
+    address: str | None = None,
+    partial: str | os.PathLike[str] | None = None,
+    progress: bool = False,
+) -> Audit:
+    """How still the top k explanations of a model hold on rows x, proved and attacked.
+
+    x: (B, ...) rows as a tensor, array or DataFrame, or batches of them such as a DataLoader;
+    y: their classes, 0, 1, ... (in a DataLoader, its second part). explainer: Gradient() for
+    tables, summed over channels for pictures. budget: of each attack. minutes: about how long it
+    may take; rows are taken in random order (a stream in its own), and what there was no time for
+    is said. rows: take at most so many. baseline: what a removed feature is set to, a number or one
+    per feature. engine: "here", or spread over `workers` "processes" or the "ray" cluster at
+    `address`, to the same result.
+    partial: a file that keeps what is measured while the audit runs; called again, it goes on
+    from there. names, classes: of features and classes, for people to read.
+    """
+    began = time.time()
+    good = minutes is None or (type(minutes) in (int, float) and minutes > 0)
+    require(good, WHERE, "minutes", "None or a positive number", minutes)
+    source = Source(model, x, y, rows)
+    explainer = explainer_for(tuple(source.first.shape[1:])) if explainer is None else explainer
+    size = chunk
+    if size is None:
+        size = rows_at_once(model, source.first.numel(), source.total)
+    limit = BEYOND * getattr(region, "radius", 1.0)
+    settings = Settings(k, region, explainer, budget, seed, size, limit, baseline=baseline)
+    scores = explainer(model, source.first)
+    names = _names(source.names if names is None else names, scores.shape[1])
+    until = None if minutes is None else began + 60 * minutes
+    kept = None if partial is None else Partial(partial, identity(model, settings))
+    linear = LinearBaseline()
+    parts: list[Measured] = []
+    waiting = _waiting(source, settings, linear, kept, until)
+    shown = bar("audit", total=source.total, show=progress)
+    try:
+        with open_engine(engine, workers=workers, address=address) as run, shown as advance:
+            for found in _measured(run, Measure(model, settings), waiting, kept):
+                parts.append(found)
+                advance(len(found.columns["index"]))
+    finally:
+        if kept is not None:
+            kept.close()
+    parts.sort(key=lambda part: part.number)
+    columns, pictured = joined(parts)
+    check_bracket(columns)
+    late = until is not None and time.time() > until
+    summary, counts = summarize(columns, settings, linear.auc())
+    return Audit(
+        {
+            "format": FORMAT,
+            "name": name or type(model).__name__,
+            "versions": _versions(),
+            "date": datetime.date.today().isoformat(),
+            "seconds": time.time() - began,
+            "settings": {**settings.to_dict(), "minutes": minutes, "rows_given": source.given},
+            "names": None if names is None else list(names),
+            "shape": list(source.first.shape[1:]),
+            "scores_shape": _layout(source.first, scores),
+            "classes": None if classes is None else list(map(str, classes)),
+            "summary": summary,
+            "counts": counts,
+            "skipped": left_out(parts, source, linear, until),
+            "durations": durations(parts),
+            "rows": row_columns(columns),
+            "curve": curve(columns, settings),
+            "shown": show(model, settings, columns, pictured, quick=late),
+        }
+    )
+
+
+def identity(model: nn.Module, settings: Settings) -> str:
+    """What tells this audit from one of other weights or settings."""
+    found = hashlib.sha256(repr((settings, __version__, str(model))).encode())
+    for name, value in model.state_dict().items():
+        found.update(name.encode())
+        if isinstance(value, Tensor):
+            raw = value.detach().cpu().contiguous().view(-1).view(torch.uint8)
+            found.update(raw.numpy().tobytes())
+    return found.hexdigest()[:32]
+
+
+def _waiting(
+    source: Source,
+    settings: Settings,
+    linear: LinearBaseline,
+    kept: Partial | None,
+    until: float | None,
+) -> Iterator[Chunk | Measured]:
+    """Chunks still to measure, and those that a stopped audit has measured, until time is up."""
+    for chunk in source.chunks(settings.chunk, settings.generator("rows")):
+        done = None if kept is None else kept.done.get(chunk.number)
+        if done is not None and done.fingerprint == chunk.fingerprint:
+            linear.see(chunk.x, chunk.y)
+            yield done
+        elif until is not None and chunk.number and time.time() > until:
+            return
+        else:
+            linear.see(chunk.x, chunk.y)
+            yield replace(chunk, until=until)
+
+
+def _measured(
+    run: Engine, work: Measure, waiting: Iterator[Chunk | Measured], kept: Partial | None
+) -> Iterator[Measured]:
+    """Every chunk measured, as it comes; new ones are kept."""
+    done: list[Measured] = []
+
+    def new() -> Iterator[Chunk]:
+        for item in waiting:
+            if isinstance(item, Measured):
+                done.append(item)
+            else:
+                yield item
+
+    for _, found in run(work, new()):
+        yield from done
+        done.clear()
+        if isinstance(found, Lost):
+            raise R2ETError(f"audit: some rows were lost with their worker: {found.reason}.")
+        if kept is not None and LATE not in found.skipped.values():
+            kept.add(found)
+        yield found
+    yield from done
+
+
+def _names(names: Sequence[str] | None, n: int) -> list[str] | None:
+    """One name per score, or none."""
+    if names is None:
+        return None
+    good = not isinstance(names, str) and len(names) == n
+    found = names if isinstance(names, str) else f"{len(names)} names"
+    require(good, WHERE, "names", f"{n} names, one per score of the explanation", found)
+    return [str(name) for name in names]
+
+
+def _layout(x: Tensor, scores: Tensor) -> list[int]:
+    """How the scores lie: as the input's picture without channels, as the input, or in a row."""
+    shape, n = list(x.shape[1:]), scores.shape[1]
+    lying = (shape[i:] for i in reversed(range(len(shape))))
+    return next((part for part in lying if math.prod(part) == n), [n])
+
+
+def _versions() -> dict[str, str]:
+    return {"r2et": __version__, "torch": torch.__version__, "python": platform.python_version()}

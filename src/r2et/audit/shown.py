@@ -1,0 +1,141 @@
+"""The rows that people look at: the worst and some ordinary ones, before and after."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from r2et.attack import StrongAttack
+from r2et.audit.measures import ORDINARY, WORST, Columns, proved, worst_first
+from r2et.audit.settings import WHERE, Settings
+from r2et.errors import InputError
+from r2et.models.output import classes, log_odds
+from r2et.rank import precision_at_k
+from r2et.train.validation import outputs
+
+FRACTIONS = (0.03, 0.1, 0.2, 0.4, 0.7, 1.0)  # of the radius: the stops of the slider
+NUMBERS = 2**19  # stored at most, whatever the rows are
+
+
+def chosen(columns: Columns, pictured: dict[int, tuple[Tensor, Tensor]]) -> list[tuple[int, str]]:
+    """Places of the rows to show, and why: those that fared worst, then some others."""
+    order = [i for i in worst_first(columns).tolist() if i in pictured]
+    precision = columns.get("precision_strong")
+    bad = [i for i in order if precision is not None and float(precision[i]) < 1][:WORST]
+    others = [i for i in sorted(pictured) if i not in bad][:ORDINARY]
+    return [(i, "worst") for i in bad] + [(i, "ordinary") for i in others]
+
+
+def show(
+    model: nn.Module,
+    settings: Settings,
+    columns: Columns,
+    pictured: dict[int, tuple[Tensor, Tensor]],
+    *,
+    quick: bool = False,
+) -> list[dict[str, Any]]:
+    """For each row to show, the worst that was found within each radius of a small grid.
+
+    quick: no further attacks, only what is already known at the whole radius.
+    """
+    rows = chosen(columns, pictured)
+    if not rows:
+        return []
+    numbers = pictured[rows[0][0]][0].numel() + len(columns["top"][0])
+    few, fractions = _affordable(len(rows), numbers, quick)
+    rows = rows[:few]
+    device = next((p.device for p in model.parameters()), torch.device("cpu"))
+    x = torch.stack([pictured[i][0] for i, _ in rows]).to(device)
+    worst = torch.stack([pictured[i][1] for i, _ in rows]).to(device)
+    target = classes(outputs(model, x, WHERE)).to(device)
+    scores_at = settings.explainer.at(model, x, target)
+    clean = scores_at(x)
+    found: list[dict[str, Any]] = [
+        {
+            "index": int(columns["index"][place]),
+            "kind": kind,
+            "target": int(target[i]),
+            "label": int(columns["label"][place]) if "label" in columns else None,
+            "probability": float(columns["probability"][place]),
+            "x": numbers_of(x[i]),
+            "scores": numbers_of(clean[i]),
+            **{
+                name: _radius(columns.get(name), place)
+                for name in ("radius_certified", "radius_attacked")
+            },
+            "steps": [],
+        }
+        for i, (place, kind) in enumerate(rows)
+    ]
+    best, least = x, torch.ones(len(x), dtype=torch.float64)
+    for fraction in fractions:
+        radius = fraction * settings.radius
+        points = worst if fraction == 1 else _attack(model, settings, x, radius)
+        precision = precision_at_k(clean, scores_at(points), settings.k).double().cpu()
+        better = (precision < least).to(device)
+        best = torch.where(better.view(-1, *[1] * (x.ndim - 1)), points, best)
+        least = torch.minimum(least, precision)
+        _note(found, model, settings, (x, best, target), scores_at(best), least, radius)
+    return found
+
+
+def _note(
+    found: list[dict[str, Any]],
+    model: nn.Module,
+    settings: Settings,
+    rows: tuple[Tensor, Tensor, Tensor],
+    scores: Tensor,
+    precision: Tensor,
+    radius: float,
+) -> None:
+    x, best, target = rows
+    sure = log_odds(outputs(model, best, WHERE).double(), target.cpu()).sigmoid()
+    sound = _proved(model, settings, x, target, radius)
+    for i, row in enumerate(found):
+        row["steps"].append(
+            {
+                "radius": radius,
+                "x": numbers_of(best[i]),
+                "scores": numbers_of(scores[i]),
+                "precision": float(precision[i]),
+                "probability": float(sure[i]),
+                "proved_precision": None if sound is None else float(sound[i]),
+            }
+        )
+
+
+def _attack(model: nn.Module, settings: Settings, x: Tensor, radius: float) -> Tensor:
+    attack = StrongAttack(settings.ball_of(radius), budget="fast")
+    return attack(model, settings.explainer, x, k=settings.k).x_adv
+
+
+def _proved(
+    model: nn.Module, settings: Settings, x: Tensor, target: Tensor, radius: float
+) -> Tensor | None:
+    try:
+        proof, unit = proved(model, settings, x, target, limit=radius)
+        return proof.precision_at(radius * unit)
+    except InputError:  # a model or an explanation without a certificate
+        return None
+
+
+def _affordable(rows: int, numbers: int, quick: bool) -> tuple[int, tuple[float, ...]]:
+    """How many rows and which stops fit into what may be stored."""
+    plans = [(rows, FRACTIONS), (min(rows, 6), FRACTIONS[1::2]), (min(rows, 4), (1.0,))]
+    for count, stops in plans:
+        stops = (1.0,) if quick else stops
+        if count * (1 + len(stops)) * numbers <= NUMBERS:
+            return count, stops
+    return max(1, min(rows, NUMBERS // (2 * numbers))), (1.0,)
+
+
+def _radius(values: Tensor | None, place: int) -> float | None:
+    value = torch.nan if values is None else float(values[place])
+    return value if abs(value) < torch.inf else None
+
+
+def numbers_of(values: Tensor) -> list[float]:
+    """Numbers for a picture: six digits are plenty."""
+    return [float(f"{v:.6g}") for v in values.detach().cpu().flatten().tolist()]

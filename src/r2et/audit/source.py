@@ -1,0 +1,152 @@
+"""Rows for an audit, from an array or a stream, in chunks."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from r2et.audit.settings import WHERE
+from r2et.checks import check_input
+from r2et.errors import InputError, require
+
+
+@dataclass(frozen=True, eq=False)
+class Chunk:
+    """Rows measured together. index: (B,) their numbers in what was given; y: (B,) or None."""
+
+    number: int
+    index: Tensor
+    x: Tensor
+    y: Tensor | None
+    until: float | None = None
+
+    @property
+    def fingerprint(self) -> str:
+        """What tells these rows from others."""
+        found = hashlib.sha256(self.index.numpy().tobytes())
+        found.update(repr((tuple(self.x.shape), self.x.dtype)).encode())
+        found.update(self.x.contiguous().cpu().view(torch.uint8).numpy().tobytes())
+        if self.y is not None:
+            found.update(self.y.cpu().numpy().tobytes())
+        return found.hexdigest()[:32]
+
+
+class Source:
+    """x and y as they were given. total: rows, None for a stream that does not say.
+
+    first: one row, on the model's device and in its precision. names: of a DataFrame's columns.
+    """
+
+    def __init__(self, model: nn.Module, x: Any, y: Any, rows: int | None) -> None:
+        require(isinstance(model, nn.Module), WHERE, "model", "a torch.nn.Module", model)
+        good = rows is None or (type(rows) is int and rows > 0)
+        require(good, WHERE, "rows", "None or a positive whole number", rows)
+        self.like = next((p for p in model.parameters() if p.is_floating_point()), torch.empty(0))
+        self.names: tuple[str, ...] | None = None
+        columns = getattr(x, "columns", None)
+        if columns is not None and hasattr(x, "to_numpy"):
+            self.names, x = tuple(map(str, columns)), x.to_numpy()
+        self.rows = rows
+        self.x: Tensor | None = None
+        self.y: Tensor | None = None
+        if isinstance(x, Tensor | np.ndarray | list | tuple):
+            self.x = self._inputs(x)
+            self.y = None if y is None else _labels(y, len(self.x))
+            self.given: int | None = len(self.x)
+            self.total: int | None = min(len(self.x), rows or len(self.x))
+            self.first = self.x[:1]
+        else:
+            good = isinstance(x, Iterable)
+            what = "a tensor, an array, a DataFrame or batches of rows such as a DataLoader"
+            require(good, WHERE, "x", what, type(x).__name__)
+            what = "left out: the batches hold the labels, as (x, y)"
+            require(y is None, WHERE, "y", what, type(y).__name__)
+            self.batches = x
+            self.given = self.total = None
+            self.first = self._inputs(_pair(next(iter(x), None))[0])[:1]
+
+    def chunks(self, size: int, generator: torch.Generator) -> Iterator[Chunk]:
+        """Rows in a random order, so that the first few speak for all; a stream in its own."""
+        if self.x is None:
+            yield from self._streamed(size)
+            return
+        order = torch.randperm(len(self.x), generator=generator)[: self.total]
+        for number, start in enumerate(range(0, len(order), size)):
+            index = order[start : start + size]
+            labels = None if self.y is None else self.y[index]
+            yield Chunk(number, index, self.x[index.to(self.x.device)], labels)
+
+    def _streamed(self, size: int) -> Iterator[Chunk]:
+        number, seen, held, held_y = 0, 0, self.first[:0], None
+        for batch in self.batches:
+            part, labels = _pair(batch)
+            x = self._inputs(part)
+            same = x.shape[1:] == self.first.shape[1:]
+            shape = tuple(self.first.shape[1:])
+            require(same, WHERE, "x", f"batches of rows of one shape {shape}", x)
+            y = None if labels is None else _labels(labels, len(x))
+            told = (y is None) == (held_y is None) or len(held) == 0
+            require(told, WHERE, "x", "batches that all hold labels, or none", f"batch {number}")
+            held = torch.cat([held, x])
+            held_y = y if held_y is None or y is None else torch.cat([held_y, y])
+            while len(held) >= size and not self._enough(seen):
+                yield self._cut(number, seen, held[:size], held_y)
+                number, seen, held = number + 1, seen + size, held[size:]
+                held_y = None if held_y is None else held_y[size:]
+            if self._enough(seen):
+                return
+        if len(held) and not self._enough(seen):
+            yield self._cut(number, seen, held, held_y)
+
+    def _enough(self, seen: int) -> bool:
+        return self.rows is not None and seen >= self.rows
+
+    def _cut(self, number: int, seen: int, x: Tensor, y: Tensor | None) -> Chunk:
+        most = len(x) if self.rows is None else min(len(x), self.rows - seen)
+        labels = None if y is None else y[:most]
+        return Chunk(number, torch.arange(seen, seen + most), x[:most], labels)
+
+    def _inputs(self, x: Any) -> Tensor:
+        """Rows on the model's device and in its precision; NaN and the like are named."""
+        try:
+            found = x if isinstance(x, Tensor) else torch.from_numpy(np.array(x))
+        except (TypeError, ValueError) as error:
+            kind = getattr(x, "dtype", type(x).__name__)
+            text = f"{WHERE}: x must be numbers (encode text columns first), got {kind}."
+            raise InputError(text) from error
+        found = found.detach().to(self.like.device, self.like.dtype)
+        check_input(WHERE, found)
+        return found
+
+
+def _pair(batch: Any) -> tuple[Any, Any]:
+    """The rows of a batch, and the labels if it has them."""
+    require(batch is not None, WHERE, "x", "at least one batch", "none")
+    if isinstance(batch, list | tuple):
+        good = len(batch) in (1, 2)
+        require(good, WHERE, "x", "batches x or (x, y)", f"{len(batch)} parts")
+        return batch[0], batch[1] if len(batch) == 2 else None
+    return batch, None
+
+
+def _labels(y: Any, rows: int) -> Tensor:
+    """Classes (rows,) as whole numbers from 0 on."""
+    what = f"{rows} classes, as whole numbers 0, 1, ... in the order of the model's outputs"
+    try:
+        found = y.detach().cpu() if isinstance(y, Tensor) else torch.from_numpy(np.array(y))
+    except (TypeError, ValueError):
+        found = torch.empty(0)
+    found = found[:, 0] if found.ndim == 2 and found.shape[1] == 1 else found
+    shaped = found.shape == (rows,) and not found.is_complex()
+    kind = getattr(y, "dtype", type(y).__name__)
+    require(shaped, WHERE, "y", what, f"{kind} of shape {tuple(np.shape(y))}")
+    whole = found.long()
+    good = bool((whole == found).all()) and int(whole.min()) >= 0
+    require(good, WHERE, "y", what, f"{found[(whole != found) | (whole < 0)][:1].tolist()}")
+    return whole

@@ -1,0 +1,466 @@
+"""audit: what it measures on models with known answers, and that nothing but the rows matters."""
+
+import json
+import math
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import torch
+from sklearn.metrics import roc_auc_score
+from torch import nn
+
+from nets import ResidualNet, quadratic
+from r2et import audit
+from r2et.attack import StrongAttack
+from r2et.audit import Audit, compare
+from r2et.audit.measures import Measure
+from r2et.audit.settings import Settings
+from r2et.audit.source import Chunk
+from r2et.audit.summary import RESAMPLES, median, resampled_areas, top_sets
+from r2et.errors import InputError
+from r2et.explain import Captum, Concept, Gradient, SmoothGrad
+from r2et.models import MLP
+from r2et.rank import distinct_top_k, largest_top_k_share, precision_at_k
+from r2et.region import L2, Linf
+from r2et.train import fit
+from r2et.train.validation import area
+from training_data import small
+
+SUMMARY = (
+    *("precision_noise", "precision_er", "precision_strong", "certified_share"),
+    *("certified_precision", "radius_certified_median", "radius_attacked_median", "thickness"),
+    *("thickness_probability", "auc_clean", "auc_attacked", "sensitivity", "dffot"),
+    *("comprehensiveness", "sufficiency", "largest_top_k_share"),
+)
+
+
+@pytest.fixture(scope="module")
+def data():
+    return small()
+
+
+@pytest.fixture(scope="module")
+def model(data):
+    return fit(None, data, "vanilla", epochs=30, progress=False).model
+
+
+@pytest.fixture(scope="module")
+def found(model, data):
+    return audit(model, *data.test, k=3, region=L2(0.3), rows=48, budget="fast", chunk=16)
+
+
+def test_the_summary_has_every_promised_figure_with_its_interval(found):
+    told = found.summary()
+    assert (told["rows"], told["k"], told["radius"]) == (48, 3, 0.3)
+    for name in SUMMARY:
+        value, low, high = told[name], told[f"{name}_low"], told[f"{name}_high"]
+        assert low <= value <= high, name
+    assert type(told["distinct_top_k"]) is int
+    assert found.skipped == []
+    assert all(not isinstance(value, dict | list) for value in told.values())
+
+
+def test_figures_against_a_second_computation(found, model, data):
+    told, rows = found.summary(), found.rows
+    index = [row["index"] for row in rows]
+    assert sorted(set(index)) == sorted(index)
+    assert index != sorted(index)  # a random order
+    x, y = data.test.x[index], data.test.y[index]
+    assert [row["label"] for row in rows] == y.tolist()
+    with torch.no_grad():
+        out = model(x)
+    assert told["auc_clean"] == pytest.approx(roc_auc_score(y, out.diff(dim=1)[:, 0]))
+    scores = Gradient()(model, x)
+    assert told["distinct_top_k"] == distinct_top_k(scores, 3)
+    assert told["largest_top_k_share"] == pytest.approx(largest_top_k_share(scores, 3))
+    for name in ("precision_strong", "dffot", "thickness", "certified_precision"):
+        assert told[name] == pytest.approx(np.mean([row[name] for row in rows]))
+    share = np.mean([row["radius_certified"] >= 0.3 for row in rows])
+    assert told["certified_share"] == pytest.approx(share)
+    # The attack's figures are an upper end, the certificate's a lower one, row by row.
+    for row in rows:
+        broken = math.inf if row["radius_attacked"] is None else row["radius_attacked"]
+        assert row["radius_certified"] <= broken
+        assert row["certified_precision"] <= row["precision_strong"] <= 1
+        assert (row["precision_strong"] < 1) <= (broken <= 0.3 * (1 + 1e-6))
+    for point in found.found["curve"]:
+        assert point["proved"] + point["unknown"] + point["broken"] == pytest.approx(1)
+
+
+def test_a_linear_model_holds_still_whatever_happens():
+    torch.manual_seed(0)
+    model = nn.Linear(6, 2).eval()
+    x = torch.rand(20, 6)
+    told = audit(model, x, k=2, region=Linf(0.5), budget="fast").summary()
+    for name in ("precision_noise", "precision_er", "precision_strong", "certified_share"):
+        assert told[name] == told[f"{name}_low"] == 1.0
+    assert told["radius_certified_median"] == pytest.approx(1.5, rel=1e-5)
+    assert told["radius_attacked_median"] is None
+    assert (told["distinct_top_k"], told["largest_top_k_share"]) == (1, 1.0)
+    assert told["thickness_probability"] == pytest.approx(1.0)
+    assert told["auc_clean"] is told["auc_linear"] is None
+
+
+def test_the_smallest_change_of_a_quadratic_is_its_closed_form():
+    model = quadratic()
+    with torch.no_grad():
+        model.b += 20 * torch.arange(1, 7).double()  # far from the decision and from ties of signs
+    x = torch.rand(12, 6, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+    k = 2
+    found = audit(model, x, k=k, region=L2(60.0), explainer=Gradient(reduce="signed"))
+    a_rows = model.a.detach()
+    scores = x @ a_rows + model.b.detach()
+    for row in found.rows:
+        i, rest = row["index"], set(range(6)) - set(row["top"])
+        far = min(
+            float((scores[i, a] - scores[i, b]) / (a_rows[a] - a_rows[b]).norm())
+            for a in row["top"]
+            for b in rest
+        )
+        assert row["radius_attacked"] == pytest.approx(far, rel=2e-2)
+        assert row["radius_attacked"] >= far * (1 - 1e-9)
+    why = {s["what"]: s["why"] for s in found.skipped}
+    assert "Quadratic" in why["certified"]
+    assert found.summary()["certified_share"] is None
+    assert {point["proved"] for point in found.found["curve"]} == {0}
+
+
+def test_rows_do_not_depend_on_the_engine(found, model, data):
+    again = audit(
+        *(model, *data.test),
+        k=3,
+        region=L2(0.3),
+        rows=48,
+        budget="fast",
+        chunk=16,
+        engine="processes",
+        workers=2,
+    )
+    assert again.summary() == found.summary()
+    assert again.found["rows"] == found.found["rows"]
+    assert again.found["shown"] == found.found["shown"]
+
+
+def test_a_stream_is_read_in_its_order_and_in_chunks(model, data):
+    x, y = data.test.x[:40], data.test.y[:40]
+    seen = []
+
+    class Batches:
+        def __iter__(self):
+            for start in range(0, 40, 7):
+                seen.append(start)
+                yield x[start : start + 7], y[start : start + 7]
+
+    settings = {"k": 3, "region": L2(0.3), "budget": "fast", "chunk": 16}
+    streamed = audit(model, Batches(), **settings, rows=30)
+    assert [row["index"] for row in streamed.rows] == list(range(30))
+    assert [row["label"] for row in streamed.rows] == y[:30].tolist()
+    assert seen[-1] < 35  # what is not needed is not read
+    whole = audit(model, Batches(), **settings)
+    assert [row["index"] for row in whole.rows] == list(range(40))
+    clean = Gradient()(model, x)
+    for row in whole.rows:
+        assert row["top"] == clean[row["index"]].argsort(descending=True, stable=True)[:3].tolist()
+    assert whole.summary()["auc_linear"] is not None
+
+
+def test_a_frame_gives_the_names_and_wide_numbers_are_narrowed(model, data):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(data.test.x[:16].double().numpy(), columns=list(data.names))
+    found = audit(model, frame, data.test.y[:16].tolist(), k=3, region=L2(0.3), budget="fast")
+    assert found.found["names"] == list(data.names)
+    same = audit(model, data.test.x[:16], data.test.y[:16], k=3, region=L2(0.3), budget="fast")
+    assert found.summary() == same.summary()
+
+
+def test_what_time_does_not_allow_is_said(model, data, monkeypatch):
+    clock = [1000.0]
+    monkeypatch.setattr(time, "time", lambda: clock[0])
+    whole = Measure.__call__
+
+    def slow(self, chunk):
+        result = whole(self, chunk)
+        clock[0] += 40
+        return result
+
+    monkeypatch.setattr(Measure, "__call__", slow)
+    found = audit(
+        model, *data.test, k=3, region=L2(0.3), rows=64, chunk=16, minutes=1, budget="fast"
+    )
+    assert found.summary()["rows"] == 32
+    assert {"what": "rows", "why": "the time was up after 32 of 64 rows"} in found.skipped
+    assert found.found["shown"][0]["steps"][-1]["radius"] == 0.3
+
+
+def test_no_time_at_all_still_explains_one_chunk(model, data):
+    found = audit(model, *data.test, k=3, minutes=1e-9, chunk=8, budget="fast")
+    told = found.summary()
+    assert told["rows"] == 8
+    assert told["precision_strong"] is told["radius_attacked_median"] is None
+    assert told["distinct_top_k"] >= 1
+    assert {s["what"] for s in found.skipped} >= {"rows", "strong", "certified", "faithfulness"}
+    assert found.found["curve"] == []
+    json.dumps(found.to_dict(), allow_nan=False)
+
+
+def test_shown_rows_are_the_worst_and_say_how(found, data):
+    shown = found.found["shown"]
+    worst = [row for row in shown if row["kind"] == "worst"]
+    least = sorted(row["precision_strong"] for row in found.rows)
+    measured = {row["index"]: row for row in found.rows}
+    got = sorted(measured[row["index"]]["precision_strong"] for row in worst)
+    assert got == least[: len(worst)]
+    assert any(row["kind"] == "ordinary" for row in shown)
+    for row in shown:
+        x = data.test.x[row["index"]]
+        assert torch.tensor(row["x"]) == pytest.approx(x, abs=1e-5)
+        radii = [step["radius"] for step in row["steps"]]
+        assert radii == sorted(radii)
+        assert radii[-1] == 0.3
+        falling = [step["precision"] for step in row["steps"]]
+        assert falling == sorted(falling, reverse=True)
+        assert falling[-1] <= measured[row["index"]]["precision_strong"]
+        for step in row["steps"]:
+            moved = torch.tensor(step["x"])
+            assert float((moved - x).norm()) <= step["radius"] * 1.0001
+            scores = torch.tensor([step["scores"]])
+            before = torch.tensor([row["scores"]])
+            assert float(precision_at_k(before, scores, 3)) == pytest.approx(step["precision"])
+            assert step["proved_precision"] <= step["precision"]
+
+
+def test_json_there_and_back(found, tmp_path):
+    found.to_json(tmp_path / "deep" / "audit.json")
+    again = Audit.from_json(tmp_path / "deep" / "audit.json")
+    assert again.found == found.found
+    assert str(again) == str(found)
+    assert "P@3, attacked at most" in str(found)
+    (tmp_path / "half.json").write_text((tmp_path / "deep" / "audit.json").read_text()[:500])
+    with pytest.raises(InputError, match="not JSON or only the beginning"):
+        Audit.from_json(tmp_path / "half.json")
+    (tmp_path / "other.json").write_text('{"format": "something"}')
+    with pytest.raises(InputError, match=r"path must be a file of the format r2et-audit/1, got"):
+        Audit.from_json(tmp_path / "other.json")
+    with pytest.raises(InputError, match=r"^to_json: path must be one that can be written, got"):
+        found.to_json(tmp_path / "half.json" / "audit.json")
+
+
+def test_a_stopped_audit_goes_on_where_it_was(found, model, data, tmp_path, monkeypatch):
+    settings = {"k": 3, "region": L2(0.3), "rows": 48, "budget": "fast", "chunk": 16}
+    kept = tmp_path / "audit.partial"
+    whole, seen = Measure.__call__, []
+
+    def stop_at_the_third(self, chunk):
+        seen.append(chunk.number)
+        if len(seen) == 3:
+            raise KeyboardInterrupt
+        return whole(self, chunk)
+
+    monkeypatch.setattr(Measure, "__call__", stop_at_the_third)
+    with pytest.raises(KeyboardInterrupt):
+        audit(model, *data.test, **settings, partial=kept)
+    with open(kept, "ab") as handle:
+        handle.write(b'{"number": 2, "fing')  # as a stop in the middle of writing leaves it
+    again = audit(model, *data.test, **settings, partial=kept)
+    assert seen == [0, 1, 2, 2]
+    assert again.found["rows"] == found.found["rows"]
+    assert again.summary() == found.summary()
+    audit(model, *data.test, **settings, partial=kept)
+    assert len(seen) == 4
+    with pytest.raises(InputError, match="partial must be a file that an audit of the same rows"):
+        audit(model, *data.test, **{**settings, "k": 2}, partial=kept)
+    other = data.test.x.clone()
+    other[:] += 0.01
+    audit(model, other, data.test.y, **settings, partial=kept)
+    assert len(seen) == 7  # other rows are measured anew
+
+
+def test_killed_in_the_middle(tmp_path):
+    """kill -9 of a real process loses no chunk that was done."""
+    kept = tmp_path / "audit.partial"
+    code = f"""
+import torch
+from r2et import audit
+torch.set_num_threads(1)
+torch.manual_seed(0)
+from r2et.models import MLP
+model, x = MLP(6, (8,)).eval(), torch.rand(640, 6, generator=torch.Generator().manual_seed(0))
+audit(model, x, k=2, budget="fast", chunk=16, partial={str(kept)!r})
+"""
+    process = subprocess.Popen([sys.executable, "-c", code])
+    try:
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            if kept.exists() and kept.read_bytes().count(b"\n") >= 3:
+                break
+            time.sleep(0.02)
+        process.send_signal(signal.SIGKILL)
+    finally:
+        process.wait()
+    done = kept.read_bytes().count(b"\n") - 1
+    assert done >= 2
+    torch.manual_seed(0)
+    net, x = MLP(6, (8,)).eval(), torch.rand(640, 6, generator=torch.Generator().manual_seed(0))
+    plain = audit(net, x, k=2, budget="fast", chunk=16, rows=(done + 1) * 16)
+    resumed = audit(net, x, k=2, budget="fast", chunk=16, rows=(done + 1) * 16, partial=kept)
+    assert resumed.found["rows"] == plain.found["rows"]
+
+
+@pytest.mark.parametrize("explainer", [SmoothGrad(samples=4), Captum("Saliency")])
+def test_other_explanations_have_no_proof_but_everything_else(model, data, explainer):
+    x, y = data.test.x[:8], data.test.y[:8]
+    found = audit(model, x, y, k=3, explainer=explainer, budget="fast")
+    told = found.summary()
+    assert told["certified_share"] is None
+    assert 0 <= told["precision_strong"] <= told["precision_noise"] <= 1
+    lacking = {s["what"] for s in found.skipped}
+    assert "certified" in lacking
+    assert ("papers" in lacking) == (not explainer.differentiable)
+
+
+def test_pictures_and_concepts():
+    torch.manual_seed(0)
+    net = ResidualNet(3, nn.Softplus).eval()
+    x = torch.rand(8, 3, 5, 5)
+    found = audit(net, x, torch.arange(8) % 3, k=4, region=Linf(0.05), budget="fast")
+    assert (found.found["shape"], found.found["scores_shape"]) == ([3, 5, 5], [5, 5])
+    assert found.summary()["auc_clean"] is not None
+    why = {s["what"]: s["why"] for s in found.skipped}
+    assert "reduce abs or signed" in why["certified"]
+    by_layer = audit(net, x, k=2, explainer=Concept(), budget="fast", region=Linf(0.05))
+    assert {"certified", "faithfulness"} <= {s["what"] for s in by_layer.skipped}
+    assert by_layer.found["scores_shape"] == [6]
+
+
+def test_pictures_of_one_channel_have_a_proof():
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Conv2d(1, 3, 3), nn.Softplus(), nn.Flatten(), nn.Linear(27, 2))
+    found = audit(net, torch.rand(6, 1, 5, 5), k=4, region=Linf(0.01), budget="fast")
+    assert found.summary()["radius_certified_median"] > 0
+    assert found.found["scores_shape"] == [5, 5]
+
+
+def test_a_scaled_ball_is_certified_in_its_own_units(model, data):
+    x = data.test.x[:12]
+    plain = audit(model, x, k=3, region=L2(0.3), budget="fast")
+    doubled = audit(model, x, k=3, region=L2(0.15, scale=[2.0] * x.shape[1]), budget="fast")
+    for one, two in zip(plain.rows, doubled.rows, strict=True):
+        assert two["radius_certified"] == pytest.approx(one["radius_certified"] / 2, rel=5e-3)
+        assert two["certified_precision"] == one["certified_precision"]
+
+
+def test_nothing_of_the_model_changes(data):
+    net = nn.Sequential(nn.Linear(data.test.x.shape[1], 8), nn.BatchNorm1d(8), nn.Tanh())
+    net.append(nn.Linear(8, 2))
+    net.train()
+    before = {name: value.clone() for name, value in net.state_dict().items()}
+    x = data.test.x[:12].clone()
+    audit(net, x, k=3, budget="fast")
+    assert all(torch.equal(before[name], value) for name, value in net.state_dict().items())
+    assert all(module.training for module in net.modules())
+    assert all(p.grad is None for p in net.parameters())
+    assert torch.equal(x, data.test.x[:12])
+
+
+def test_compare(found, data):
+    torch.manual_seed(0)
+    line = nn.Linear(data.test.x.shape[1], 2).eval()
+    settings = {"k": 3, "region": L2(0.3), "rows": 48, "budget": "fast", "chunk": 16}
+    linear = audit(line, *data.test, **settings, name="linear")
+    both = compare([found, linear])
+    assert set(both.summary()) == {"MLP", "linear"}
+    aucs = {name: told["auc_clean"] for name, told in both.summary().items()}
+    assert aucs["MLP"] > aucs["linear"]
+    assert both.front() == ["MLP", "linear"]
+    test = both.difference("linear", "MLP")
+    mean = np.mean([1 - row["precision_strong"] for row in found.rows])
+    assert test.difference == pytest.approx(mean)
+    with pytest.raises(InputError, match=r"^compare: audits must be of different names"):
+        compare([found, found])
+    other = audit(line, data.test.x[:8], k=2, region=L2(0.3), budget="fast", name="other k")
+    with pytest.raises(InputError, match=r"^compare: audits must be of one k, got \[2, 3\]"):
+        compare([found, other])
+
+
+def test_sets_and_medians_by_hand():
+    top = torch.tensor([[0, 1], [1, 0], [2, 1], [3, 1]])
+    sets, largest = top_sets(top)
+    assert sets == 3
+    assert largest.tolist() == [1, 1, 0, 0]
+    assert median(torch.tensor([3.0, 1.0, torch.inf]), 0.95) == (3.0, 1.0, None)
+    assert median(torch.tensor([]), 0.95) is None
+    # The interval holds the true median as often as it says.
+    random = torch.Generator().manual_seed(0)
+    held = 0
+    for _ in range(500):
+        _, low, high = median(torch.rand(31, generator=random), 0.9)
+        held += low <= 0.5 <= high
+    assert held / 500 >= 0.88
+
+
+@pytest.mark.parametrize("classes", [1, 2, 4])
+def test_resampled_areas_are_those_of_the_rows_drawn(classes):
+    generator = torch.Generator().manual_seed(0)
+    logits = torch.randn(60, classes, generator=generator).double().round(decimals=1)
+    y = torch.randint(max(2, classes), (60,), generator=generator)
+    drawn = np.random.default_rng(0).multinomial(60, np.full(60, 1 / 60), size=RESAMPLES)
+    found = resampled_areas(logits, y)
+    for sample, value in zip(drawn[:20], found[:20], strict=True):
+        rows = torch.from_numpy(np.repeat(np.arange(60), sample))
+        assert value == pytest.approx(area(logits[rows], y[rows]))
+
+
+def test_seeds_are_of_the_chunk_and_its_purpose(model, data):
+    settings = Settings(3, L2(0.3), budget="fast")
+    chunk = Chunk(5, torch.arange(6), data.test.x[:6], None)
+    first, again = Measure(model, settings)(chunk), Measure(model, settings)(chunk)
+    assert all(torch.equal(first.columns[c], again.columns[c]) for c in first.columns)
+    direct = StrongAttack(L2(0.3), budget="fast")(
+        model, Gradient(), chunk.x, k=3, generator=settings.generator(5, "strong")
+    )
+    assert torch.equal(direct.precision, first.columns["precision_strong"])
+
+
+def test_the_package_can_be_called_and_searched():
+    import r2et.audit
+
+    assert r2et.audit is audit
+    assert r2et.audit.compare is compare
+    assert callable(r2et.audit)
+
+
+BAD = [
+    ({"k": 6}, r"^audit: k must be in 1\.\.5 for 6 features, got 6"),
+    ({"k": 2.0}, r"^audit: k must be a positive whole number, got 2\.0"),
+    ({"budget": "huge"}, r"^audit: budget must be fast, standard or thorough, got huge"),
+    ({"minutes": -1}, r"^audit: minutes must be None or a positive number, got -1"),
+    ({"rows": 0}, r"^audit: rows must be None or a positive whole number, got 0"),
+    ({"chunk": 0}, r"^audit: chunk must be a positive whole number, got 0"),
+    ({"seed": -1}, r"^audit: seed must be a whole number, 0 or more, got -1"),
+    ({"region": "ball"}, r"region must be"),
+    ({"explainer": "Gradient"}, r"^audit: explainer must be an Explainer of r2et\.explain"),
+    ({"names": ["a"]}, r"^audit: names must be 6 names, one per score of the explanation, got 1"),
+    ({"engine": "proceses"}, r"^engine: kind must be .* \(did you mean 'processes'\?\)"),
+    ({"y": [0] * 3}, r"^audit: y must be 4 classes, as whole numbers 0, 1"),
+    ({"y": ["a", "b", "a", "b"]}, r"^audit: y must be 4 classes, as whole numbers 0, 1"),
+    ({"y": [0, 1, 2, 0]}, r"^audit: y must be in 0\.\.1, the model's classes, got 2"),
+    ({"y": [0, 1, -1, 0]}, r"^audit: y must be 4 classes"),
+    ({"x": [["a"] * 6] * 4}, r"^audit: x must be numbers \(encode text columns first\)"),
+    ({"x": [[math.nan] * 6] * 4}, r"^audit: x must be finite, got NaN or infinity in 4 of 4 rows"),
+    ({"x": []}, r"^audit: x must be a batch"),
+    ({"x": 3}, r"^audit: x must be a tensor, an array, a DataFrame or batches"),
+    ({"x": iter([])}, r"^audit: x must be at least one batch, got none"),
+    ({"model": "net"}, r"^audit: model must be a torch\.nn\.Module"),
+]
+
+
+@pytest.mark.parametrize(("change", "message"), BAD)
+def test_bad_input_is_one_sentence(change, message):
+    torch.manual_seed(0)
+    given = {"model": nn.Linear(6, 2), "x": torch.rand(4, 6), "y": None, "k": 2, **change}
+    with pytest.raises(InputError, match=message):
+        audit(**given)

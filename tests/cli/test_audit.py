@@ -1,0 +1,218 @@
+"""r2et audit, as a user types it."""
+
+import json
+import os
+import pickle
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from r2et import cli
+from r2et.data import load
+from r2et.train import fit
+
+FAST = ("--budget", "fast", "--engine", "here", "--rows", "24")
+FACTORY = """
+from torch import nn
+def net():
+    return nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+def number():
+    return 3
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    place = tmp_path_factory.mktemp("model") / "adult"
+    fit(None, load("adult"), "vanilla", epochs=1, out=place, progress=False)
+    return str(place)
+
+
+@pytest.fixture
+def run(monkeypatch, capsys, tmp_path):
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments):
+        monkeypatch.setattr(sys, "argv", ["r2et", "audit", *arguments])
+        with pytest.raises(SystemExit) as stop:
+            cli.main()
+        return stop.value.code, *capsys.readouterr()
+
+    return call
+
+
+@pytest.fixture
+def strange(tmp_path, monkeypatch):
+    """Somebody's module, weights and numbers."""
+    torch.manual_seed(0)
+    name = f"their_model_{os.getpid()}_{time.monotonic_ns()}"
+    (tmp_path / f"{name}.py").write_text(FACTORY)
+    from torch import nn
+
+    net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+    save_file(net.state_dict(), tmp_path / "weights.safetensors")
+    x = np.random.default_rng(0).random((30, 4)).round(3)
+    y = np.where(x[:, 0] > 0.5, "yes", "no")
+    rows = [",".join(map(str, [*row, label])) for row, label in zip(x, y, strict=True)]
+    (tmp_path / "rows.csv").write_text("a,b,c,d,label\n" + "\n".join(rows) + "\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return name
+
+
+def test_a_trained_folder(run, folder, tmp_path):
+    code, out, err = run(folder, "adult", *FAST, "--json", "audit.json", "--radius", "0.3")
+    assert (code, err) == (0, "")
+    for part in ("adult: 24 rows, radius 0.3", "P@8, proved at least", "P@8, attacked at most"):
+        assert part in out
+    found = json.loads((tmp_path / "audit.json").read_text())
+    assert found["settings"]["k"] == 8
+    assert "age" in found["names"]
+    assert sorted(os.listdir(tmp_path)) == ["audit.json"]
+
+
+def test_the_gate(run, folder):
+    code, _, err = run(folder, "adult", *FAST, "--radius", "1", "--fail-under", "0.95")
+    assert code == 3
+    assert err.startswith("audit: precision_strong must be 0.95 or more, got 0.")
+    gate = ("--gate", "auc_clean", "--fail-under", "0.1")
+    assert run(folder, "adult", *FAST, *gate)[0] == 0
+    code, _, err = run(folder, "adult", *FAST, "--gate", "beauty", "--fail-under", "0.1")
+    assert code == 2
+    assert err.startswith("audit: gate must be one of precision_strong,")
+
+
+def test_json_on_the_screen(run, folder):
+    code, out, _ = run(folder, "adult", *FAST, "--json", "-", "--k", "3", "--norm", "linf")
+    found = json.loads(out)
+    assert code == 0
+    assert (found["settings"]["k"], found["settings"]["norm"]) == (3, "linf")
+
+
+def test_a_model_nobody_here_wrote(run, strange, tmp_path):
+    given = (f"{strange}:net", "rows.csv", "--weights", "weights.safetensors", "--k", "2")
+    code, out, err = run(*given, *FAST, "--target", "label", "--radius", "0.1", "--json", "a.json")
+    assert (code, err) == (0, "")
+    assert "net: 24 rows, radius 0.1" in out
+    found = json.loads((tmp_path / "a.json").read_text())
+    assert found["names"] == ["a", "b", "c", "d"]
+    assert found["classes"] == ["no", "yes"]
+    assert found["summary"]["certified_precision"] is not None
+    np.savez(tmp_path / "rows.npz", x=np.random.default_rng(1).random((9, 4)), y=np.arange(9) % 2)
+    code, out, _ = run(f"{strange}:net", "rows.npz", "--k", "2", *FAST)
+    assert code == 0
+    assert "net: 9 rows" in out
+
+
+class Bomb:
+    """Unpickled, it leaves a file."""
+
+    def __reduce__(self):
+        return open, ("exploded", "w")
+
+
+def test_weights_that_are_none(run, strange, tmp_path):
+    given = (f"{strange}:net", "rows.csv", "--k", "2", "--target", "label", *FAST)
+    (tmp_path / "pickle.pt").write_bytes(pickle.dumps(Bomb()))
+    torch.save({"0.weight": torch.zeros(8, 4)}, tmp_path / "saved.pt")
+    good = (tmp_path / "weights.safetensors").read_bytes()
+    (tmp_path / "cut.safetensors").write_bytes(good[: len(good) // 2])
+    save_file({"0.weight": torch.zeros(8, 5)}, tmp_path / "other.safetensors")
+    for name, said in {
+        "pickle.pt": "pickle or torch.save file, which is never loaded",
+        "saved.pt": "pickle or torch.save file, which is never loaded",
+        "cut.safetensors": "weights must be a safetensors file",
+        "other.safetensors": "weights must be those of the model",
+        "none.safetensors": "weights must be a file that can be read",
+    }.items():
+        code, out, err = run(*given, "--weights", name)
+        assert (code, out) == (2, ""), name
+        assert err.startswith("audit: weights must be ")
+        assert said in err, name
+        assert err.count("\n") == 1
+    assert not (tmp_path / "exploded").exists()
+    np.savez(tmp_path / "evil.npz", x=np.array([Bomb()], dtype=object))
+    code, _, err = run(f"{strange}:net", "evil.npz", "--k", "2", *FAST)
+    assert code == 2
+    assert err.startswith("audit: DATA must be an .npz file of plain arrays")
+    assert not (tmp_path / "exploded").exists()
+
+
+def test_bad_input_is_one_sentence(run, folder, strange, tmp_path):
+    table = (tmp_path / "rows.csv").read_text()
+    (tmp_path / "gap.csv").write_text(table.replace("0.", "", 1).replace(",yes", ",,", 1))
+    (tmp_path / "nan.csv").write_text("a,b,c,d,label\n1,2,,4,yes\n1,2,3,4,no\n")
+    (tmp_path / "program.pt2").write_bytes(b"x")
+    for arguments, said in [
+        ((f"{strange}:net", "rows.csv", "--k", "2"), "text in the columns label"),
+        (
+            (f"{strange}:net", "nan.csv", "--k", "2", "--target", "label"),
+            "empty cells, got some in",
+        ),
+        ((f"{strange}:net", "rows.csv", "--target", "label"), "audit: k must be given for a model"),
+        ((f"{strange}:net", "rows.csv", "--k", "2", "--target", "x"), "one of the columns a, b, c"),
+        ((f"{strange}:number", "rows.csv", "--k", "2"), "that returns a torch.nn.Module"),
+        ((f"{strange}:none", "rows.csv", "--k", "2"), f"MODEL must be a function of {strange}"),
+        (("no_such_module_here:net", "rows.csv", "--k", "2"), "must be a module that imports"),
+        (("program.pt2", "rows.csv"), "a torch.export archive may hold pickled objects"),
+        (("nowhere", "rows.csv"), "audit: MODEL must be a folder of `r2et train`, or package"),
+        ((folder, "nowhere.csv"), "audit: DATA must be a file that exists or a data set"),
+        ((folder, "rows.csv"), "age"),
+        ((folder, "adult", "--k", "28"), "audit: k must be in 1..27 for 28 features, got 28"),
+        ((folder, "adult", "--norm", "l1"), "audit: norm must be l2 or linf, got l1"),
+        ((folder, "adult", "--radius", "-1"), "radius must be positive and finite"),
+        ((folder, "adult", "--fail-under", "95"), "audit: fail_under must be in 0..1, as 0.95"),
+        ((folder, "adult", "--weights", "w"), "audit: weights must be left out for the folder"),
+    ]:
+        code, out, err = run(*arguments, *FAST)
+        assert (code, out) == (2, ""), arguments
+        assert said in err, (arguments, err)
+        assert err.count("\n") == 1, err
+
+
+def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(folder, tmp_path):
+    command = [sys.executable, "-m", "r2et", "audit", folder, "adult", "--rows", "200"]
+    command += ["--budget", "fast", "--engine", "processes", "--workers", "1", "--json", "a.json"]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    started = subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE)
+    try:
+        deadline = time.monotonic() + 120
+        while time.monotonic() < deadline and started.poll() is None:
+            parts = list(tmp_path.glob(".r2et-audit-*.partial"))
+            if parts and parts[0].read_bytes().count(b"\n") >= 2:
+                break
+            time.sleep(0.05)
+        started.send_signal(2)
+        said = started.communicate(timeout=60)[1].decode()
+    finally:
+        started.kill()
+    assert started.returncode == 130, said
+    assert "the same command continues" in said
+    (part,) = tmp_path.glob(".r2et-audit-*.partial")
+    done = part.read_bytes().count(b"\n") - 1
+    assert done >= 1
+    assert not (tmp_path / "a.json").exists()
+    ended = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, check=True)
+    assert b"200 rows" in ended.stdout
+    assert sorted(os.listdir(tmp_path)) == ["a.json"]
+
+
+def test_a_folder_that_cannot_be_written(run, folder, tmp_path):
+    (tmp_path / "file").write_text("")
+    code, _, err = run(folder, "adult", *FAST, "--json", "file/a.json")
+    assert code == 2
+    assert err.startswith("audit: partial must be a file that can be written, got file")
+
+
+def test_another_networks_width_is_named(run, strange, tmp_path):
+    del strange
+    (tmp_path / "wide.py").write_text(
+        "from r2et.models import MLP\ndef net():\n    return MLP(9)\n"
+    )
+    code, _, err = run("wide:net", "rows.csv", "--k", "2", "--target", "label", *FAST)
+    assert code == 2
+    assert err == "MLP: x must be rows of shape (B, 9), got float32 tensor of shape (1, 4) on cpu.\n"
