@@ -1,0 +1,118 @@
+"""What the figures of an audit come to: shares at its radius, correlations, Pareto fronts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from r2et.report.numbers import finite, finites
+
+
+@dataclass(frozen=True)
+class Shares:
+    """Shares of rows whose top k at the audit's radius is proved, unknown, broken; they sum to 1.
+
+    proof, attack: whether there was one at all. rows: how many went through all there was.
+    conflicts: rows both proved and broken, which a sound proof excludes.
+    """
+
+    proved: float
+    unknown: float
+    broken: float
+    proof: bool
+    attack: bool
+    rows: int
+    conflicts: int
+
+
+def shares_at_radius(audit: Mapping[str, Any]) -> Shares:
+    """From the rows: what is proved at the audit's radius, and what an attack changed within it."""
+    rows, radius = audit["rows"], finite(audit["summary"].get("radius"))
+    length = max((len(column) for column in rows.values() if column), default=0)
+
+    def column(name: str) -> list[float | None]:
+        return finites(rows.get(name)) or [None] * length
+
+    proved = [
+        _either(None if r is None or radius is None else r >= radius, None if p is None else p >= 1)
+        for r, p in zip(column("radius_certified"), column("certified_precision"), strict=True)
+    ]
+    strong = column("precision_strong")
+    # A null radius_attacked says "none found" where rows were attacked at all.
+    found = [
+        r is not None and radius is not None and r <= radius for r in column("radius_attacked")
+    ]
+    searched = any(r is not None for r in column("radius_attacked"))
+    kept = any(p is not None for p in strong)
+    broken = [
+        _either(None if p is None else p < 1, f if f or (searched and not kept) else None)
+        for p, f in zip(strong, found, strict=True)
+    ]
+    proof = any(p is not None for p in proved)
+    attack = any(b is not None for b in broken)
+    pairs = [
+        (bool(p), bool(b))
+        for p, b in zip(proved, broken, strict=True)
+        if (p is not None or not proof) and (b is not None or not attack)
+    ]
+    total = len(pairs)
+    if not total or not (proof or attack):
+        return Shares(0.0, 1.0, 0.0, False, False, 0, 0)
+    conflicts = sum(p and b for p, b in pairs)
+    hit = sum(b for _, b in pairs)
+    safe = sum(p for p, _ in pairs) - conflicts
+    unknown = total - safe - hit
+    return Shares(safe / total, unknown / total, hit / total, proof, attack, total, conflicts)
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Rows measured in two ways: points to draw (at most LIMIT), and what holds for all of them."""
+
+    points: list[tuple[float, float]]
+    total: int
+    correlation: float | None
+
+
+LIMIT = 1000
+
+
+def pairs(xs: Sequence[Any] | None, ys: Sequence[Any] | None) -> Pairs | None:
+    """The rows that have both figures, with their correlation (Figure 2); None below three."""
+    both = zip(finites(xs), finites(ys), strict=False)
+    found = [(x, y) for x, y in both if x is not None and y is not None]
+    if len(found) < 3:
+        return None
+    step = math.ceil(len(found) / LIMIT)
+    return Pairs(found[::step], len(found), correlation(found))
+
+
+def correlation(points: Sequence[tuple[float, float]]) -> float | None:
+    """Pearson's; None where one of the two does not vary."""
+    total = len(points)
+    mean_x = math.fsum(x for x, _ in points) / total
+    mean_y = math.fsum(y for _, y in points) / total
+    xx = math.fsum((x - mean_x) ** 2 for x, _ in points)
+    yy = math.fsum((y - mean_y) ** 2 for _, y in points)
+    xy = math.fsum((x - mean_x) * (y - mean_y) for x, y in points)
+    # Below, what is left of equal numbers after rounding.
+    flat = xx <= 1e-24 * total * mean_x**2 or yy <= 1e-24 * total * mean_y**2
+    return None if flat else max(-1.0, min(1.0, xy / math.sqrt(xx) / math.sqrt(yy)))
+
+
+def front(points: Sequence[tuple[float, float]]) -> list[int]:
+    """The points that no other one is better than in both (Pareto), from left to right."""
+
+    def beaten(point: tuple[float, float]) -> bool:
+        x, y = point
+        return any(a >= x and b >= y and (a, b) != (x, y) for a, b in points)
+
+    best = [i for i, point in enumerate(points) if not beaten(point)]
+    return sorted(best, key=lambda i: (points[i][0], -points[i][1]))
+
+
+def _either(a: bool | None, b: bool | None) -> bool | None:
+    """Whether one of two says so, where at least one says anything."""
+    return None if a is None and b is None else bool(a or b)

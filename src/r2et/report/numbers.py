@@ -1,0 +1,107 @@
+"""How the page writes numbers: no more digits than they deserve, and never 100 % for 99.97 %."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+SPACE = "\u00a0"  # one that does not break the line
+THIN = "\u202f"
+MINUS = "\u2212"
+TIMES = "\u00d7"
+NONE = "not measured"
+SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def finite(value: Any) -> float | None:
+    """The value as a float; None where there is none, or it is no number."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if number and math.isfinite(value) else None
+
+
+def finites(values: Sequence[Any] | None) -> list[float | None]:
+    """The same for a column, which may be missing."""
+    return [finite(v) for v in values or ()]
+
+
+def significant(value: Any, digits: int = 3) -> str:
+    """A radius, a score: so many significant digits, no zeros at the end."""
+    number = finite(value)
+    if number is None:
+        return NONE
+    if number == 0:
+        return "0"
+    text = f"{abs(number):.{digits - 1}e}"
+    mantissa, _, exponent = text.partition("e")
+    power = int(exponent)
+    if -5 <= power < 6:
+        plain = f"{float(text):.{max(0, digits - 1 - power)}f}"
+    else:
+        plain = f"{_strip(mantissa)}{SPACE}{TIMES}{SPACE}10{str(power).translate(SUPERSCRIPT)}"
+    return (MINUS if number < 0 else "") + _strip(plain)
+
+
+def fixed(value: Any, decimals: int = 3) -> str:
+    """An AUC and its like: always the same number of decimals."""
+    number = finite(value)
+    if number is None:
+        return NONE
+    text = f"{abs(number):.{decimals}f}"
+    return (MINUS if number < 0 and float(text) else "") + text
+
+
+def count(value: Any) -> str:
+    """A whole number, in groups of three from 10 000 on."""
+    number = finite(value)
+    if number is None:
+        return NONE
+    text = f"{round(number):,}" if abs(number) >= 10_000 else f"{round(number)}"
+    return text.replace(",", THIN).replace("-", MINUS)
+
+
+def percent(value: Any) -> str:
+    """A share, with as many decimals (at most 2) as it takes not to read as none or all."""
+    number = finite(value)
+    if number is None:
+        return NONE
+    decimals = next((d for d in (1, 2) if _honest(number, d)), None)
+    if decimals is None:
+        return f"over 99.99{SPACE}%" if number > 0.5 else f"near 0{SPACE}%"
+    text = f"{100 * abs(number):.{decimals}f}"
+    return (MINUS if number < 0 and float(text) else "") + f"{_strip(text)}{SPACE}%"
+
+
+def percents(shares: Sequence[float]) -> list[str]:
+    """Shares of one whole, all with the same decimals, so rounded that they still sum to 100 %."""
+    decimals = next((d for d in range(5) if all(_honest(s, d) for s in shares)), 5)
+    scale = 100 * 10**decimals
+    parts = [math.floor(s * scale + 1e-9) for s in shares]
+    left = round(sum(shares) * scale) - sum(parts)
+    rest = sorted(range(len(shares)), key=lambda i: parts[i] - shares[i] * scale)
+    for i in rest[: max(0, left)]:
+        parts[i] += 1
+    return [f"{p / 10**decimals:.{decimals}f}{SPACE}%" for p in parts]
+
+
+def radius_span(low: Any, high: Any, write: Any) -> str:
+    """An interval, written by one of the functions above; empty where there is none."""
+    if finite(low) is None or finite(high) is None:
+        return ""
+    return f"{write(low)} to {write(high)}"
+
+
+def compact(value: float, digits: int = 4) -> float:
+    """A number for the data within the page: short, and the same to the eye."""
+    short = float(f"{value:.{digits}g}")
+    return int(short) if short.is_integer() and abs(short) < 1e9 else short
+
+
+def _strip(text: str) -> str:
+    return text.rstrip("0").rstrip(".") if "." in text and TIMES not in text else text
+
+
+def _honest(share: float, decimals: int) -> bool:
+    """Whether so many decimals keep apart nothing from little, and almost all from all."""
+    shown = round(100 * share, decimals)
+    return (shown != 0 or share == 0) and (shown != 100 or share == 1)

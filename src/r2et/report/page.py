@@ -1,0 +1,214 @@
+"""One HTML file about one or several audits: no network, readable without its script."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+import secrets
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+from r2et.errors import InputError, require
+from r2et.report import charts, compare, notes, words
+from r2et.report.findings import pairs, shares_at_radius
+from r2et.report.images import is_map
+from r2et.report.numbers import count, finite, percent, percents, radius_span, significant
+from r2et.report.reading import check_audit
+from r2et.report.rows import row_views
+
+WORST = 4  # rows drawn without the script; the others are a choice away
+# What would end a script element, or a line of a script.
+ESCAPES = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
+
+
+def page(
+    audits: Sequence[Mapping[str, Any]],
+    path: str | os.PathLike[str],
+    *,
+    title: str | None = None,
+) -> None:
+    """Write the page about audits (as `Audit.to_dict()` gives them) to a file."""
+    listed = isinstance(audits, Sequence) and not isinstance(audits, str | bytes)
+    require(listed, "page", "audits", "a list of audits", type(audits).__name__)
+    require(len(audits) > 0, "page", "audits", "at least one audit", "none")
+    for number, audit in enumerate(audits):
+        check_audit(f"page: audit {number}", audit)
+    _write(Path(path), html(audits, title=title).encode())
+
+
+def html(audits: Sequence[Mapping[str, Any]], *, title: str | None = None) -> str:
+    """The page as a text."""
+    several = len(audits) > 1
+    subject = f"{len(audits)} models" if several else str(audits[0]["name"])
+    views = [_view(audit, f"a{number}") for number, audit in enumerate(audits)]
+    style, script = _file("style.css"), _file("script.js")
+    loader = jinja2.PackageLoader("r2et.report")
+    environment = jinja2.Environment(
+        loader=loader,
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals.update(percent=percent, significant=significant, count=count)
+    return environment.get_template("page.html").render(
+        title=title or f"Explanation audit: {subject}",
+        views=views,
+        level=3 if several else 2,
+        compared=_compared(audits) if several else None,
+        notes=notes,
+        style=Markup(style),
+        script=Markup(script),
+        policy="default-src 'none'; img-src data:; "
+        f"style-src '{_digest(style)}'; script-src '{_digest(script)}'; base-uri 'none'",
+    )
+
+
+def island(data: Any) -> Markup:
+    """Data inside a script element: JSON in which nothing can end that element."""
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return Markup(text.translate(ESCAPES))
+
+
+def _view(audit: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Everything the templates say about one audit."""
+    summary, settings = audit["summary"], audit["settings"]
+    shares, rows = shares_at_radius(audit), row_views(audit)
+    radius = finite(summary.get("radius"))
+    texts = percents((shares.proved, shares.unknown, shares.broken))
+    return {
+        "id": name,
+        "name": audit["name"],
+        "date": audit.get("date"),
+        "seconds": finite(audit.get("seconds")),
+        "summary": summary,
+        "radius": "the region" if radius is None else f"radius {significant(radius)}",
+        "norm": words.NORMS.get(str(settings.get("norm"))),
+        "shares": shares,
+        "share_texts": dict(zip(charts.STATES, texts, strict=True)),
+        "verdict": words.verdict(summary, shares),
+        "cautions": words.cautions(summary, shares),
+        "strip": charts.strip(shares, f"{name}-strip") if shares.rows else None,
+        "mini": charts.strip(shares, f"{name}-mini", 26) if shares.rows else None,
+        "curve": charts.curve(audit["curve"], radius, shares, f"{name}-curve"),
+        "curve_rows": audit["curve"],
+        "groups": _figures(audit),
+        "beside": {n: m.write(summary.get(n)) for n, m in words.MEASURES.items()},
+        "level": percent(settings.get("level", 0.95)),
+        "skipped": audit.get("skipped") or [],
+        "rows": rows,
+        "worst": [r for r in rows if r["kind"] == "worst"][:WORST],
+        "pixels": is_map(audit["scores_shape"]),
+        "map": audit["scores_shape"][-2:],
+        "scatters": _scatters(audit, name),
+        "settings": {notes.SETTINGS.get(n, n): _plain(v) for n, v in settings.items()},
+        "versions": dict(audit.get("versions") or {}),
+        "assumptions": audit.get("assumptions") or notes.ASSUMPTIONS,
+        "data": island(_explored(audit, rows)),
+    }
+
+
+def _explored(audit: Mapping[str, Any], rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """What the script steps through."""
+    height, width = audit["scores_shape"][-2:] if is_map(audit["scores_shape"]) else (1, 1)
+    return {
+        "pixels": is_map(audit["scores_shape"]),
+        "box": f"0 0 {width} {height}",
+        "k": audit["summary"]["k"],
+        "rows": rows,
+    }
+
+
+def _figures(audit: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The summary, group by group: each measure with its figure, interval and rows."""
+    summary, counts = audit["summary"], audit.get("counts") or {}
+    found = []
+    for title, measures in words.GROUPS.items():
+        lines = []
+        for m in measures:
+            low, high = (summary.get(f"{m.name}_{end}") for end in ("low", "high"))
+            measured = finite(summary.get(m.name)) is not None
+            behind = finite(counts.get(m.name))
+            lines.append(
+                {
+                    "measure": m,
+                    "text": m.write(summary.get(m.name)),
+                    "measured": measured,
+                    "span": radius_span(low, high, m.write) if measured else "",
+                    "rows": count(behind) if behind is not None and measured else "",
+                }
+            )
+        found.append({"title": title, "lines": lines})
+    return found
+
+
+def _scatters(audit: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
+    """Figure 2: the first flip against thickness, and against the Hessian norm, where measured."""
+    rows, found = audit["rows"], []
+    for column, label in (("thickness", "thickness"), ("hessian_norm", "Hessian norm")):
+        both = pairs(rows.get(column), rows.get("first_flip"))
+        if both is not None:
+            drawn = charts.scatter(both, label, "steps to first flip", f"{name}-{column}")
+            never = sum(
+                finite(f) is None and finite(v) is not None
+                for v, f in zip(rows.get(column), rows.get("first_flip"), strict=True)
+            )
+            said = f"{charts.correlated(both)} {count(both.total)} rows"
+            if len(both.points) < both.total:
+                said += f", of which {len(both.points)} are drawn"
+            said += f"; {count(never)} more rows never flipped." if never else "."
+            found.append({"label": label, "svg": drawn, "said": said})
+    return found
+
+
+def _compared(audits: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    measures = [words.MEASURES[n] for n in ("precision_strong", "certified_share")]
+    drawn = [(m, compare.pareto(audits, m, f"pareto-{m.name}")) for m in measures]
+    return {
+        "names": [a["name"] for a in audits],
+        "lines": compare.table(audits),
+        "differences": compare.differences(audits),
+        "pareto": [(m, svg) for m, svg in drawn if svg is not None],
+    }
+
+
+def _plain(value: Any) -> str:
+    """A setting as a reader sees it."""
+    if value is None:
+        return "none"
+    number = finite(value)
+    if number is None:
+        return str(value)
+    return count(number) if number.is_integer() else significant(number, 4)
+
+
+def _file(name: str) -> str:
+    return (resources.files("r2et.report") / "templates" / name).read_text("utf-8")
+
+
+def _digest(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Under another name first: nobody ever sees a part of the page under its own."""
+    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    try:
+        with open(part, "xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(part, path)
+    except OSError as error:
+        found = f"{path} ({error.strerror or error})"
+        raise InputError(f"page: path must be a file that can be written, got {found}.") from error
+    finally:
+        if part.exists():
+            part.unlink()

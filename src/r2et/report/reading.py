@@ -1,0 +1,128 @@
+"""Reading an audit's JSON, and saying in one sentence what is wrong with one."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from r2et.errors import InputError, describe, require
+from r2et.report.numbers import finite
+
+FORMAT = "r2et-audit/1"
+KINDS: dict[type, str] = {dict: "an object", list: "a list", str: "a text"}
+# What the page cannot do without, and what that is.
+NEEDED: dict[str, type] = {
+    "name": str,
+    "settings": dict,
+    "summary": dict,
+    "rows": dict,
+    "shape": list,
+    "scores_shape": list,
+    "curve": list,
+    "shown": list,
+}
+
+
+def read_audit(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """The audit that a JSON file holds, checked."""
+    where, text = "read_audit", os.fspath(path)
+    try:
+        with open(path, encoding="utf-8") as file:
+            content = file.read()
+    except UnicodeDecodeError as error:
+        raise InputError(f"{where}: file must be a JSON text, got {text} (not UTF-8).") from error
+    except OSError as error:
+        found = f"{text} ({error.strerror or error})"
+        raise InputError(f"{where}: file must be one that can be read, got {found}.") from error
+    try:
+        audit = json.loads(content)
+    except ValueError as error:
+        half = content.lstrip().startswith("{") and not content.rstrip().endswith("}")
+        found = "half a file: it ends in the middle" if half or not content.strip() else str(error)
+        raise InputError(f"{where}: file must be whole JSON, got {text} ({found}).") from error
+    except RecursionError as error:
+        raise InputError(f"{where}: file must be an audit, got {text} (nested).") from error
+    check_audit(f"{where}: {text}", audit)
+    return dict(audit)
+
+
+def check_audit(where: str, audit: Any) -> None:
+    """What the page builds on is there and fits together."""
+    require(isinstance(audit, Mapping), where, "audit", "an object", type(audit).__name__)
+    form = audit.get("format")
+    version = re.fullmatch(r"r2et-audit/(\d+)", form) if isinstance(form, str) else None
+    what = f"{FORMAT!r}, as `r2et audit --json` writes it"
+    if version is not None and form != FORMAT:
+        what = f"{FORMAT!r} (a newer r2et wrote this file: update r2et)"
+    require(form == FORMAT, where, "format", what, "none" if form is None else form)
+    for name, kind in NEEDED.items():
+        value = audit.get(name)
+        require(isinstance(value, kind), where, name, KINDS[kind], value)
+    k = audit["summary"].get("k")
+    n = _size(where, "scores_shape", audit["scores_shape"])
+    require(type(k) is int and 0 < k <= n, where, "summary.k", f"in 1..{n}", k)
+    _check_names(where, audit, n)
+    _check_rows(where, audit["rows"])
+    _check_curve(where, audit["curve"])
+    inputs = _size(where, "shape", audit["shape"])
+    for number, row in enumerate(audit["shown"]):
+        _check_shown(where, f"shown[{number}]", row, inputs, n)
+
+
+def _size(where: str, name: str, shape: list[Any]) -> int:
+    good = bool(shape) and all(type(s) is int and s > 0 for s in shape)
+    require(good, where, name, "a list of positive whole numbers", shape)
+    return math.prod(shape)
+
+
+def _check_names(where: str, audit: Mapping[str, Any], n: int) -> None:
+    names, skipped = audit.get("names"), audit.get("skipped") or []
+    good = names is None or (isinstance(names, list) and len(names) == n)
+    require(good, where, "names", f"null or a list of {n}", names)
+    listed = isinstance(skipped, list) and all(isinstance(s, Mapping) for s in skipped)
+    require(listed, where, "skipped", "a list of objects", skipped)
+    classes = audit.get("classes")
+    require(isinstance(classes, list | None), where, "classes", "null or a list", classes)
+    for name in ("versions", "counts"):
+        value = audit.get(name)
+        require(isinstance(value, Mapping | None), where, name, "an object", value)
+
+
+def _check_rows(where: str, rows: Mapping[str, Any]) -> None:
+    for name, column in rows.items():
+        good = isinstance(column, list | None)
+        require(good, where, f"rows.{name}", "null or a list", describe(column))
+    lengths = {name: len(column) for name, column in rows.items() if column is not None}
+    alike = len(set(lengths.values())) <= 1
+    require(alike, where, "rows", "columns of one length", lengths)
+
+
+def _check_curve(where: str, curve: list[Any]) -> None:
+    parts = ("radius", "proved", "unknown", "broken")
+    for entry in curve:
+        good = isinstance(entry, Mapping) and all(finite(entry.get(p)) is not None for p in parts)
+        require(good, where, "curve", f"a list of objects with numbers {', '.join(parts)}", entry)
+
+
+def _check_shown(where: str, name: str, row: Any, inputs: int, n: int) -> None:
+    good = isinstance(row, Mapping) and isinstance(row.get("steps"), list)
+    require(good, where, name, "an object with steps", row)
+    for place, part in ((name, row), *((f"{name}.steps[{i}]", s) for i, s in _numbered(row))):
+        require(isinstance(part, Mapping), where, place, "an object", part)
+        for key, size in (("x", inputs), ("scores", n)):
+            found = part.get(key)
+            good = isinstance(found, list) and len(found) == size
+            good = good and all(finite(v) is not None for v in found)
+            require(good, where, f"{place}.{key}", f"a list of {size} numbers", describe(found))
+        if part is not row:
+            radius = finite(part.get("radius"))
+            good = radius is not None and radius >= 0
+            require(good, where, f"{place}.radius", "a number from 0 on", part.get("radius"))
+
+
+def _numbered(row: Mapping[str, Any]) -> list[tuple[int, Any]]:
+    return list(enumerate(row["steps"]))

@@ -1,0 +1,247 @@
+"""Single rows before and after: what the page shows, and what its script steps through."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from r2et.report import images
+from r2et.report.numbers import (
+    NONE,
+    compact,
+    count,
+    finite,
+    percent,
+    significant,
+)
+from r2et.report.words import listed
+
+RUNNERS_UP = 3  # features below the top k that are drawn too
+CHANGES = 8  # of the input, drawn one by one
+STATES = {"proved": "proved to stay", "unknown": "unknown", "broken": "broken by an attack"}
+
+
+def row_views(audit: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The shown rows, each with its unchanged self (step 0) and the worst found at each radius."""
+    return [_row(audit, row) for row in audit["shown"]]
+
+
+def top(scores: Sequence[float], k: int) -> list[int]:
+    """The k highest scores, best first, ties by the order of features."""
+    return sorted(range(len(scores)), key=lambda i: (-scores[i], i))[:k]
+
+
+def _row(audit: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, Any]:
+    k, radius = audit["summary"]["k"], finite(audit["summary"].get("radius"))
+    steps = sorted(row["steps"], key=lambda s: float(s["radius"]))
+    drawn = _drawn([row["scores"], *(s["scores"] for s in steps)], k)
+    clean = {**row, "radius": 0, "precision": 1.0, "proved_precision": 1.0}
+    views = [_step(audit, row, step, drawn) for step in (clean, *steps)]
+    start = 0
+    for number, step in enumerate(steps, 1):
+        # At least one step away from the unchanged row, at most to the audit's radius.
+        if number == 1 or radius is None or step["radius"] <= radius * (1 + 1e-9):
+            start = number
+    attacked = finite(row.get("radius_attacked"))
+    certified = finite(row.get("radius_certified"))
+    view: dict[str, Any] = {
+        "index": row.get("index"),
+        "kind": row.get("kind"),
+        "title": f"Row {row.get('index')}",
+        "about": _about(audit, row),
+        "bracket": [
+            ["Proved up to", NONE if certified is None else significant(certified)],
+            ["Changed from", "none found" if attacked is None else significant(attacked)],
+        ],
+        "start": start,
+        "steps": views,
+    }
+    if images.is_map(audit["scores_shape"]):
+        view["input"] = _picture(audit, row, row["x"])
+        view["before"] = images.heat_map(row["scores"], audit["scores_shape"])
+    else:
+        ranks = _ranks(row["scores"])
+        bars = _bars(row["scores"], drawn)
+        view["features"] = [
+            [_name(audit, i), ranks[i], bar] for i, bar in zip(drawn, bars, strict=True)
+        ]
+    return view
+
+
+def _step(
+    audit: Mapping[str, Any], row: Mapping[str, Any], step: Mapping[str, Any], drawn: list[int]
+) -> dict[str, Any]:
+    """One radius: what became of the top k, and by which change."""
+    k = audit["summary"]["k"]
+    before, after = top(row["scores"], k), top(step["scores"], k)
+    left = [i for i in before if i not in set(after)]
+    entered = [i for i in after if i not in set(before)]
+    pixels = images.is_map(audit["scores_shape"])
+    state = _state(row, step)
+    view: dict[str, Any] = {
+        "radius": significant(step["radius"]),
+        "state": state,
+        "facts": _facts(row, step, k, state),
+        "where": _where(row, step),
+        "say": _say(audit, step, left, entered, pixels),
+        "changes": _changes(audit, row, step),
+        "more": _more(row, step),
+    }
+    if pixels:
+        shape = audit["scores_shape"]
+        stay = set(before) & set(after)
+        view["after"] = images.heat_map(step["scores"], shape)
+        view["change"] = images.change_picture(step["x"], row["x"], _layout(audit))
+        for name, features, form in (
+            ("stay", stay, "square"),
+            ("left", left, "cross"),
+            ("entered", entered, "plus"),
+        ):
+            view[name] = images.mark(features, shape, form)
+    else:
+        ranks, words = _ranks(step["scores"]), dict.fromkeys(before, "stays")
+        words |= dict.fromkeys(left, "left") | dict.fromkeys(entered, "entered")
+        bars = zip(drawn, _bars(step["scores"], drawn), strict=True)
+        view["after"] = [[ranks[i], bar, words.get(i, "")] for i, bar in bars]
+    return view
+
+
+def _say(
+    audit: Mapping[str, Any],
+    step: Mapping[str, Any],
+    left: list[int],
+    entered: list[int],
+    pixels: bool,
+) -> str:
+    """What happens at this radius, as a sentence."""
+    k, thing = audit["summary"]["k"], "pixels" if pixels else "reasons"
+    if not step["radius"]:
+        return f"the {k} {thing} as they are shown."
+    stay = k - len(left)
+    parts = [f"{f'all {k}' if stay == k else f'{stay} of {k}'} {thing} stay."]
+    if left and not pixels:
+        parts.append(f"Left: {listed([_name(audit, i) for i in left])}.")
+        parts.append(f"Entered: {listed([_name(audit, i) for i in entered])}.")
+    proved = finite(step.get("proved_precision"))
+    if proved is not None:
+        parts.append(f"Proved: {_of(proved, k, 'at least ')} stay.")
+    return " ".join(parts)
+
+
+def _where(row: Mapping[str, Any], step: Mapping[str, Any]) -> str:
+    size = f"change up to {significant(step['radius'])}" if step["radius"] else "unchanged"
+    return f"Row {row.get('index')}, {size}:"
+
+
+def _facts(row: Mapping[str, Any], step: Mapping[str, Any], k: int, state: str) -> list[list[str]]:
+    before, after = finite(row.get("probability")), finite(step.get("probability"))
+    kept, proved = finite(step.get("precision")), finite(step.get("proved_precision"))
+    return [
+        ["At this radius", STATES[state]],
+        ["Kept (P@k)", NONE if kept is None else f"{percent(kept)} ({_of(kept, k)})"],
+        ["Proved to stay", NONE if proved is None else _of(proved, k, "at least ")],
+        ["Probability", f"{percent(before)} → {percent(after)}"],
+    ]
+
+
+def _state(row: Mapping[str, Any], step: Mapping[str, Any]) -> str:
+    kept, proved = finite(step.get("precision")), finite(step.get("proved_precision"))
+    radius = finite(row.get("radius_certified"))
+    if kept is not None and kept < 1:
+        return "broken"
+    sure = (proved is not None and proved >= 1) or (radius is not None and radius >= step["radius"])
+    return "proved" if sure else "unknown"
+
+
+def _of(share: float, k: int, least: str = "") -> str:
+    """A share of k as a count of features; "at least" is not said of all and of none."""
+    number = round(share * k)
+    return f"all {k}" if number == k else f"{least if number else ''}{number} of {k}"
+
+
+def _changes(
+    audit: Mapping[str, Any], row: Mapping[str, Any], step: Mapping[str, Any]
+) -> list[list[Any]]:
+    """The features of the input that move most: name, before, after, change."""
+    moves = _moves(row, step)[:CHANGES]
+    if images.is_map(audit["scores_shape"]):
+        return []
+    names = audit.get("names") if len(row["x"]) == len(row["scores"]) else None
+    return [
+        [
+            f"input {i}" if names is None else str(names[i]),
+            significant(row["x"][i]),
+            significant(step["x"][i]),
+            ("+" if d > 0 else "") + significant(d, 2),
+        ]
+        for i, d in moves
+    ]
+
+
+def _more(row: Mapping[str, Any], step: Mapping[str, Any]) -> str:
+    """What the table of changes, or the picture of them, leaves out."""
+    moves = _moves(row, step)
+    if not moves:
+        return "The input is unchanged."
+    largest = f"Largest change of an input value: {significant(abs(moves[0][1]), 2)}."
+    rest = moves[CHANGES:]
+    if not rest:
+        return largest
+    return f"{count(len(moves))} input values move. {largest}"
+
+
+def _moves(row: Mapping[str, Any], step: Mapping[str, Any]) -> list[tuple[int, float]]:
+    pairs = enumerate(zip(row["x"], step["x"], strict=True))
+    moves = [(i, b - a) for i, (a, b) in pairs if a != b]
+    return sorted(moves, key=lambda move: -abs(move[1]))
+
+
+def _about(audit: Mapping[str, Any], row: Mapping[str, Any]) -> str:
+    """Which class is explained, and which one is true."""
+    classes = audit.get("classes") or []
+
+    def word(number: Any) -> str:
+        known = type(number) is int and 0 <= number < len(classes)
+        return str(classes[number]) if known else f"class {number}"
+
+    said = f"Decision: {word(row.get('target'))} ({percent(row.get('probability'))})"
+    label = row.get("label")
+    return said if label is None else f"{said}; in truth: {word(label)}"
+
+
+def _drawn(all_scores: list[list[float]], k: int) -> list[int]:
+    """Features to draw: ever in the top k, and the first ones below, in the clean order."""
+    clean = top(all_scores[0], len(all_scores[0]))
+    ever = {i for scores in all_scores for i in top(scores, k)} | set(clean[: k + RUNNERS_UP])
+    return [i for i in clean if i in ever]
+
+
+def _ranks(scores: Sequence[float]) -> list[int]:
+    ranks = [0] * len(scores)
+    for rank, feature in enumerate(top(scores, len(scores)), 1):
+        ranks[feature] = rank
+    return ranks
+
+
+def _bars(scores: Sequence[float], drawn: list[int]) -> list[float]:
+    """Lengths in hundredths of the explanation's own largest score."""
+    largest = max(abs(s) for s in scores) or 1.0
+    return [compact(round(100 * scores[i] / largest, 1)) for i in drawn]
+
+
+def _name(audit: Mapping[str, Any], feature: int) -> str:
+    names = audit.get("names")
+    return f"feature {feature}" if names is None else str(names[feature])
+
+
+def _layout(audit: Mapping[str, Any]) -> list[int]:
+    """How to draw an input: its own shape if that is a picture, else the scores' if it fits."""
+    shape, scores = list(audit["shape"]), list(audit["scores_shape"])
+    if len(shape) >= 2:
+        return shape
+    return scores if math.prod(scores) == shape[0] else [1, *shape]
+
+
+def _picture(audit: Mapping[str, Any], row: Mapping[str, Any], x: Sequence[float]) -> str:
+    return images.input_picture(x, _layout(audit), row["x"])

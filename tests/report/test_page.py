@@ -1,0 +1,225 @@
+"""The page as a text: what is in it, how large it is, how it is written."""
+
+import builtins
+import html
+import itertools
+import json
+import os
+import re
+import stat
+
+import pytest
+
+from audits import HOSTILE, audit, colour, hostile, image, several, skipped, tabular
+from r2et.errors import InputError
+from r2et.report import page
+from r2et.report.page import html as page_text
+from r2et.report.page import island
+
+
+def visible(text):
+    """What a reader sees, on one line."""
+    bare = re.sub(r"<(style|script)\b.*?</\1>", " ", text, flags=re.S)
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", bare)).split())
+
+
+def test_the_static_parts_of_a_table():
+    text = visible(page_text([tabular()]))
+    for part in (
+        "Explanation audit: certified",
+        "60 rows · 4 reasons each · radius 0.1 (Euclidean length over all features) · 2026-11-16",
+        "proved: 80 % unknown: 12 % broken: 8 % of 60 rows at radius 0.1",
+        "AUC of a linear model A logistic regression",
+        "Thickness Average lead of the top k over the other features near the row, in score units."
+        " 0.3 0.29 to 0.31 ↑ higher 60",
+        "Sufficiency How far the probability falls when only the top features are kept."
+        " −0.013 −0.023 to −0.003 ↓ lower 60",  # noqa: RUF001
+        "Row 17 at radius 0.1",
+        "Left: loan amount. Entered: debt ratio.",
+        "Correlation (Pearson):",
+        "version of torch 2.13.0",
+        "The proof assumes: The network is in evaluation mode",
+        "Pareto front Models that no other",
+    ):
+        assert part in text, part
+    assert "0.30000" not in text
+
+
+def test_all_that_was_skipped_says_so():
+    text = visible(page_text([skipped()]))
+    assert "Neither a proof nor an attack was run" in text
+    assert text.count("not measured") >= 18
+    assert "certified : IntervalCertifier: model must be feed-forward, got LSTM." in text
+    assert "The curve was not measured." in text
+    assert "Worst rows" not in text
+    assert "There was no proof, hence no assumptions of one." in text
+
+
+def test_assumptions_that_an_audit_brings_along_are_shown():
+    text = visible(page_text([tabular() | {"assumptions": "exact arithmetic"}]))
+    assert "The proof assumes: exact arithmetic" in text
+
+
+def test_several_are_compared():
+    text = page_text(several())
+    assert "Explanation audit: 4 models" in text
+    table = re.search(r'<table class="compare">.*?</table>', text, re.S)[0]
+    lines = {re.search(r'row">([^<]+)', line)[1]: line for line in table.split("<tr>")[2:]}
+    cells = {name: re.findall(r"<td>(.*?)</td>", line) for name, line in lines.items()}
+    assert cells["AUC"] == ['<b>0.881</b> <span class="tag">best</span>', "0.879", "0.876", "0.860"]
+    assert cells["Rows proved"][3] == "not measured"
+    assert "best" not in lines["AUC under attack"]  # all alike
+    assert "best" not in lines["AUC of a linear model"]
+    assert "Not measured alike" not in text
+    assert text.count("On the Pareto front: certified, r2et, vanilla.") == 4
+
+
+def test_audits_that_were_not_made_alike_say_so():
+    text = visible(page_text([tabular(), audit("other", k=3, radius=0.2)]))
+    assert "Not measured alike k: 4 (certified), 3 (other)" in text
+    assert "radius: 0.1 (certified), 0.2 (other)" in text
+
+
+def test_equal_audits_have_no_best():
+    assert ">best<" not in page_text([tabular(), tabular()])
+
+
+@pytest.mark.parametrize("make", [tabular, image, colour, skipped, hostile, several])
+def test_ids_are_unique_and_references_lead_to_them(make):
+    made = make()
+    text = page_text(made if isinstance(made, list) else [made])
+    ids = re.findall(r'\bid="([^"]+)"', text)
+    assert len(ids) == len(set(ids))
+    used = re.findall(r'(?:href="#|for="|url\(#|data-from=")([\w-]+)', text)
+    used += " ".join(re.findall(r'aria-labelledby="([^"]+)"', text)).split()
+    assert used
+    assert set(used) <= set(ids)
+
+
+@pytest.mark.parametrize("make", [tabular, image, skipped])
+def test_headings_come_in_order(make):
+    for audits in ([make()], [make(), make()]):
+        levels = [int(h) for h in re.findall(r"<h([1-6])\b", page_text(audits))]
+        assert levels[0] == 1
+        assert levels.count(1) == 1
+        assert all(b <= a + 1 for a, b in itertools.pairwise(levels))
+
+
+def test_every_text_is_escaped():
+    text = page_text([hostile()], title=HOSTILE)
+    assert HOSTILE not in text
+    assert "<img src=x" not in text
+    assert "Decision: &#34; onload=&#34;alert(2)&#34; &lt;/script&gt;" in text
+    assert "in truth: &lt;b&gt;&lt;/script&gt;" in text
+    assert "{{ 7 * 7 }}" in html.unescape(text)
+    assert HOSTILE in html.unescape(re.search(r"<title>(.*?)</title>", text)[1])
+    assert '" onload="alert' not in text
+
+
+def test_the_data_inside_the_page_cannot_leave_its_element():
+    data = {"a": f"{HOSTILE}&\u2028\u2029<!--", "b": [1.5, None]}
+    inside = str(island(data))
+    assert not set(inside) & set("<>&\u2028\u2029")
+    assert json.loads(inside) == data
+
+
+def test_no_address_outside_the_page():
+    for made in (tabular(), image(), hostile()):
+        text = page_text([made])
+        links = re.findall(r"""(?:src|href|action|data)\s*=\s*["']([^"']*)""", text)
+        assert all(link.startswith(("#", "data:image/png;base64,")) for link in links)
+        assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)", text)
+        assert "@import" not in text
+
+
+def test_ten_thousand_rows_stay_small_and_a_thousand_dots_are_drawn():
+    text = page_text([audit(rows=10_000, worst=6, ordinary=6)])
+    assert len(text.encode()) < 500_000
+    drawn = [int(n) for n in re.findall(r"of which (\d+) are drawn", visible(text))]
+    assert [500 < n <= 1000 for n in drawn] == [True, True]
+    assert (
+        max(len(re.findall("h0", d)) for d in re.findall(r'class="dots" d="([^"]*)', text)) <= 1000
+    )
+
+
+def test_a_dozen_large_pictures_stay_small():
+    made = audit(shape=(3, 32, 32), scores_shape=(32, 32), k=100, worst=6, ordinary=6)
+    assert len(page_text([made]).encode()) < 3_000_000
+
+
+def test_features_by_the_thousand_are_not_all_listed():
+    made = audit(shape=(3000,), scores_shape=(3000,), k=8, worst=1, ordinary=0)
+    text = page_text([made])
+    assert len(text.encode()) < 300_000
+    best = max(range(3000), key=made["shown"][0]["scores"].__getitem__)
+    assert f'<th scope="row">feature {best}</th><td><span class="rank">1</span>' in text
+    assert "3000 input values move." in visible(text)
+
+
+def test_the_same_audit_gives_the_same_bytes():
+    assert page_text(several()) == page_text(several())
+
+
+def test_numbers_that_are_none_of_json_do_not_break_it():
+    made = tabular()
+    made["summary"] |= {"thickness": float("nan"), "radius_attacked_median": float("inf")}
+    made["shown"][0]["probability"] = float("nan")
+    made["rows"]["first_flip"][0] = float("nan")
+    assert "nan" not in visible(page_text([made])).lower().replace("finance", "")
+
+
+@pytest.mark.parametrize("value", [[], "audit.json", None])
+def test_what_is_no_list_of_audits_is_refused(value, tmp_path):
+    with pytest.raises(InputError, match="page: audits must be"):
+        page(value, tmp_path / "page.html")
+
+
+def test_a_page_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch):
+    path = tmp_path / "page.html"
+    path.write_text("old")
+    replace = os.replace
+
+    def refuse(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", refuse)
+    with pytest.raises(InputError, match=r"page: path must be .* \(No space left on device\)\."):
+        page([tabular()], path)
+    assert path.read_text() == "old"
+    assert [p.name for p in tmp_path.iterdir()] == ["page.html"]
+    monkeypatch.setattr(os, "replace", replace)
+    page([tabular()], path)
+    assert path.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    assert [p.name for p in tmp_path.iterdir()] == ["page.html"]
+
+
+def test_a_folder_that_cannot_be_written(tmp_path, monkeypatch):
+    folder = tmp_path / "locked"
+    folder.mkdir()
+    folder.chmod(stat.S_IRUSR | stat.S_IXUSR)
+    if os.access(folder, os.W_OK):  # root writes anywhere
+
+        def refuse(file, mode="r", **rest):
+            if mode == "xb":
+                raise PermissionError(13, "Permission denied")
+            return opened(file, mode, **rest)
+
+        opened = open
+        monkeypatch.setattr(builtins, "open", refuse)
+    with pytest.raises(InputError) as caught:
+        page([tabular()], folder / "page.html")
+    monkeypatch.undo()
+    folder.chmod(stat.S_IRWXU)
+    assert str(caught.value) == (
+        f"page: path must be a file that can be written, got {folder / 'page.html'}"
+        " (Permission denied)."
+    )
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("place", ["nowhere/page.html", "folder"])
+def test_a_path_that_is_no_file(place, tmp_path):
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(InputError, match="page: path must be a file that can be written, got "):
+        page([tabular()], tmp_path / place)
+    assert [p.name for p in tmp_path.rglob("*")] == ["folder"]

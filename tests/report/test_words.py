@@ -1,0 +1,190 @@
+"""Numbers and sentences, each against what a reader should see."""
+
+import math
+
+import pytest
+
+from audits import audit, skipped, tabular
+from r2et.report import numbers
+from r2et.report.findings import Shares, correlation, front, pairs, shares_at_radius
+from r2et.report.words import GROUPS, cautions, listed, verdict
+
+NB = numbers.SPACE
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.1 + 0.2, "0.3"),
+        (0.0316227766, "0.0316"),
+        (0, "0"),
+        (1, "1"),
+        (1234.5, "1230"),
+        (-0.00001234, "−0.0000123"),  # noqa: RUF001
+        (9.9999, "10"),
+        (1e-9, f"1{NB}×{NB}10⁻⁹"),  # noqa: RUF001
+        (None, "not measured"),
+        (math.nan, "not measured"),
+        (math.inf, "not measured"),
+        (True, "not measured"),
+    ],
+)
+def test_significant(value, text):
+    assert numbers.significant(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.5, "50"), (0.057, "5.7"), (0, "0"), (1, "100"), (0.9996, "99.96"), (0.0004, "0.04"),
+     (0.99999, "over 99.99"), (-1e-9, "near 0"), (-0.01, "−1"), (0.30000000000000004, "30")],  # noqa: RUF001
+)  # fmt: skip
+def test_percent(value, text):
+    assert numbers.percent(value) == f"{text}{NB}%"
+
+
+@pytest.mark.parametrize(
+    ("shares", "texts"),
+    [
+        ((0.93, 0.03, 0.04), ["93", "3", "4"]),
+        ((1 / 3, 1 / 3, 1 / 3), ["34", "33", "33"]),
+        ((0.996, 0.002, 0.002), ["99.6", "0.2", "0.2"]),
+        ((1.0, 0.0, 0.0), ["100", "0", "0"]),
+        ((0.9999, 0.0001, 0.0), ["99.99", "0.01", "0.00"]),
+        ((0.125, 0.125, 0.75), ["13", "12", "75"]),
+        ((0.99999, 0.00001, 0.0), ["99.999", "0.001", "0.000"]),
+    ],
+)
+def test_shares_of_one_whole_sum_to_it(shares, texts):
+    assert numbers.percents(shares) == [f"{t}{NB}%" for t in texts]
+
+
+def test_counts_are_grouped_from_five_digits_on():
+    assert [numbers.count(v) for v in (7, 9999, 10000, 1234567)] == [
+        "7",
+        "9999",
+        "10\u202f000",
+        "1\u202f234\u202f567",
+    ]
+
+
+def at(proved, unknown, broken, proof=True, attack=True):
+    return Shares(proved, unknown, broken, proof, attack, 100, 0)
+
+
+@pytest.mark.parametrize(
+    ("k", "radius", "shares", "sentence"),
+    [
+        (8, 0.1, at(0.93, 0.03, 0.04),
+         "Within a change of 0.1, the 8 reasons are proved to stay the same for 93 % of rows;"
+         " an attack changed them for 4 %; for 3 % nobody knows."),
+        (8, 0.1, at(1.0, 0.0, 0.0),
+         "Within a change of 0.1, the 8 reasons are proved to stay the same for all rows;"
+         " an attack changed them for none; no row is left open."),
+        (1, 0.25, at(0.0, 0.5, 0.5),
+         "Within a change of 0.25, the strongest reason is proved to stay the same for no row;"
+         " an attack changed it for 50 %; for 50 % nobody knows."),
+        (8, 1.0, at(0.0, 0.96, 0.04, proof=False),
+         "Within a change of 1, an attack changed the 8 reasons for 4 % of rows;"
+         " nothing was proved: for 96 % nobody knows."),
+        (8, 1.0, at(0.5, 0.5, 0.0, attack=False),
+         "Within a change of 1, the 8 reasons are proved to stay the same for 50 % of rows;"
+         " no attack was run: for 50 % nobody knows."),
+        (8, None, at(0.0, 1.0, 0.0, proof=False, attack=False),
+         "Neither a proof nor an attack was run: nobody knows whether the 8 reasons stay the same"
+         " within the changes that were allowed."),
+    ],
+)  # fmt: skip
+def test_verdict(k, radius, shares, sentence):
+    assert verdict({"k": k, "radius": radius}, shares).replace(NB, " ") == sentence
+
+
+def rows(radius=0.1, **columns):
+    return {"summary": {"radius": radius}, "rows": columns}
+
+
+def test_shares_count_rows_one_by_one():
+    found = shares_at_radius(
+        rows(
+            radius_certified=[0.1, 0.05, 0.0, 0.3],
+            radius_attacked=[0.2, 0.07, None, None],
+            precision_strong=[1.0, 0.5, 1.0, 1.0],
+        )
+    )
+    assert (found.proved, found.unknown, found.broken) == (0.5, 0.25, 0.25)
+    assert (found.rows, found.conflicts, found.proof, found.attack) == (4, 0, True, True)
+
+
+def test_the_strong_attack_breaks_where_the_nearest_change_was_not_searched():
+    found = shares_at_radius(rows(precision_strong=[0.9, 1.0], radius_attacked=[None, None]))
+    assert (found.broken, found.unknown, found.proof) == (0.5, 0.5, False)
+
+
+def test_without_the_strong_attack_a_missing_radius_means_none_found():
+    found = shares_at_radius(rows(radius_attacked=[0.05, None, 0.2]))
+    assert (found.broken, found.rows, found.attack) == (pytest.approx(1 / 3), 3, True)
+
+
+def test_rows_that_were_only_half_looked_at_do_not_count():
+    found = shares_at_radius(
+        rows(radius_certified=[0.2, 0.2, None], precision_strong=[1.0, None, 0.5])
+    )
+    assert (found.proved, found.rows) == (1.0, 1)
+
+
+def test_nothing_measured_is_unknown():
+    found = shares_at_radius(skipped())
+    assert (found.unknown, found.rows, found.proof, found.attack) == (1.0, 0, False, False)
+
+
+def test_a_row_that_is_proved_and_broken_is_counted_as_broken_and_called_out():
+    found = shares_at_radius(rows(radius_certified=[0.2, 0.2], precision_strong=[0.5, 1.0]))
+    assert (found.proved, found.broken, found.conflicts) == (0.5, 0.5, 1)
+    assert "report it as a bug" in cautions({}, found)[0]
+
+
+def test_the_fixture_has_no_conflicts():
+    assert shares_at_radius(tabular()).conflicts == 0
+
+
+def test_cautions_only_where_they_apply():
+    shares = at(0.9, 0.1, 0.0)
+    good = {"largest_top_k_share": 0.1, "auc_clean": 0.9, "auc_linear": 0.8}
+    assert cautions(good, shares) == []
+    assert cautions({}, shares) == []
+    (same,) = cautions(good | {"largest_top_k_share": 0.97}, shares)
+    assert same.startswith(f"97{NB}% of rows get the same reasons.")
+    (linear,) = cautions(good | {"auc_linear": 0.898}, shares)
+    assert "AUC 0.898 against 0.900" in linear
+    (open_,) = cautions(good, at(0, 0.9, 0.1, proof=False))
+    assert open_.startswith("Nothing was proved")
+
+
+def test_every_figure_of_a_summary_has_words():
+    own = {"rows", "k", "radius"}
+    named = {m.name for group in GROUPS.values() for m in group}
+    ends = {n for n in audit()["summary"] if n.endswith(("_low", "_high"))}
+    assert set(audit()["summary"]) - own - ends == named
+
+
+def test_listed():
+    assert listed(["a", "b"]) == "a, b"
+    assert listed(list("abcdefgh")) == "a, b, c, d, e, f and 2 more"
+
+
+def test_correlation_of_lines_and_of_a_known_case():
+    assert correlation([(1, 2), (2, 4), (3, 6)]) == pytest.approx(1)
+    assert correlation([(1, -2), (2, -4), (3, -6)]) == pytest.approx(-1)
+    assert correlation([(0, 0), (1, 1), (2, 0)]) == 0
+    assert correlation([(0.1, 0), (0.1, 1), (0.1, 2)]) is None
+
+
+def test_pairs_leave_out_what_is_missing_and_draw_at_most_a_thousand():
+    assert pairs([1, 2, None, 4], [1, None, 3, 4]) is None
+    found = pairs(range(2500), [2 * i for i in range(2500)])
+    assert (found.total, len(found.points), found.correlation) == (2500, 834, pytest.approx(1))
+
+
+def test_front():
+    assert front([(0.9, 0.1), (0.8, 0.5), (0.7, 0.4), (0.6, 0.9)]) == [3, 1, 0]
+    assert front([(0.5, 0.5), (0.5, 0.5)]) == [0, 1]
+    assert front([(0.5, 0.5), (0.5, 0.6), (0.4, 0.6)]) == [1]
