@@ -10,7 +10,7 @@ import typer
 def command(
     audits: Annotated[
         list[str],
-        typer.Argument(metavar="AUDIT.json...", help="What `r2et audit --json` wrote."),
+        typer.Argument(metavar="AUDIT.json", help="What `r2et audit --json` wrote."),
     ],
     out: str = typer.Option("report.html", "-o", "--out", help="The page to write."),
     title: str = typer.Option(None, help="Its title; by default the name of the model."),

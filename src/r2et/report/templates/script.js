@@ -114,6 +114,7 @@ function start(section) {
 
   chooser.addEventListener("change", choose);
   slider.addEventListener("input", draw);
+  section.querySelector(".static").remove();
   section.querySelector(".explore").hidden = false;
   choose();
 }

@@ -1,0 +1,28 @@
+"""A real browser, once for all tests that need one."""
+
+import shutil
+
+import pytest
+
+OPTIONS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
+PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+
+@pytest.fixture(scope="session")
+def browser():
+    program = next((found for name in PROGRAMS if (found := shutil.which(name))), None)
+    if program is None:
+        pytest.skip(f"no browser here: none of {', '.join(PROGRAMS)}")
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    with playwright.sync_playwright() as session:
+        launched = session.chromium.launch(executable_path=program, args=OPTIONS)
+        yield launched
+        launched.close()
