@@ -7,7 +7,8 @@ import pytest
 from audits import audit, skipped, tabular
 from r2et.report import numbers
 from r2et.report.findings import Shares, correlation, front, pairs, shares_at_radius
-from r2et.report.words import GROUPS, cautions, listed, verdict
+from r2et.report.measures import GROUPS, cards
+from r2et.report.words import cautions, listed, verdict
 
 NB = numbers.SPACE
 
@@ -49,13 +50,19 @@ def test_percent(value, text):
         ((1 / 3, 1 / 3, 1 / 3), ["34", "33", "33"]),
         ((0.996, 0.002, 0.002), ["99.6", "0.2", "0.2"]),
         ((1.0, 0.0, 0.0), ["100", "0", "0"]),
-        ((0.9999, 0.0001, 0.0), ["99.99", "0.01", "0.00"]),
+        ((0.9999, 0.0001, 0.0), ["99.99", "0.01", "0"]),
         ((0.125, 0.125, 0.75), ["13", "12", "75"]),
-        ((0.99999, 0.00001, 0.0), ["99.999", "0.001", "0.000"]),
+        ((0.99999, 0.00001, 0.0), ["99.999", "0.001", "0"]),
     ],
 )
 def test_shares_of_one_whole_sum_to_it(shares, texts):
     assert numbers.percents(shares) == [f"{t}{NB}%" for t in texts]
+
+
+def test_two_numbers_that_differ_are_written_differently():
+    assert numbers.apart(0.0116147, 0.0116229) == ("0.01161", "0.01162")
+    assert numbers.apart(0.01, 0.02) == ("0.01", "0.02")
+    assert numbers.apart(0.5, 0.5) == ("0.5", "0.5")
 
 
 def test_counts_are_grouped_from_five_digits_on():
@@ -164,6 +171,15 @@ def test_every_figure_of_a_summary_has_words():
     named = {m.name for group in GROUPS.values() for m in group}
     ends = {n for n in audit()["summary"] if n.endswith(("_low", "_high"))}
     assert set(audit()["summary"]) - own - ends == named
+
+
+def test_cards_leave_out_what_was_not_measured():
+    full, bare = cards(audit()["summary"]), cards(skipped()["summary"])
+    assert full[0] == {"title": "Accuracy", "figure": "0.874", "text": "AUC; a linear model: 0.861"}
+    assert full[-1]["text"] == f"different sets of reasons; the commonest: 5.7{NB}% of rows"
+    assert [c["figure"] for c in bare] == ["not measured"] * 5
+    assert [c["text"] for c in bare] == [""] * 5
+    assert [c["title"] for c in bare] == [c["title"] for c in full]
 
 
 def test_listed():

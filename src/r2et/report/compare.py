@@ -8,9 +8,9 @@ from typing import Any
 from markupsafe import Markup
 
 from r2et.report.findings import front
+from r2et.report.measures import COMPARED, MEASURES, Measure
 from r2et.report.numbers import NONE, count, finite, fixed, percent, significant
 from r2et.report.svg import LETTER, Axes, both, ticks
-from r2et.report.words import COMPARED, MEASURES, Measure
 
 Audits = Sequence[Mapping[str, Any]]
 LABEL = 18  # letters of a model's name on a chart

@@ -32,8 +32,10 @@ METHOD = (
         "What the audit does not say",
         "It holds for the rows that were given, and intervals cover the chance of drawing them, not"
         " a change of the population. Radii are in units of the model's input, after any scaling of"
-        " the features. Stable reasons need not be right, fair or different from person to person:"
-        " hence accuracy, faithfulness and individuality beside them.",
+        " the features; unless the changes allowed say otherwise, a column may move by any"
+        " fraction, even one that only ever holds 0 or 1. Stable reasons need not be right, fair or"
+        " different from person to person: hence accuracy, faithfulness and individuality beside"
+        " them.",
     ),
 )
 ASSUMPTIONS = (
@@ -72,4 +74,5 @@ SETTINGS = {
     "chunk": "rows at once",
     "level": "level of the intervals",
     "rows_given": "rows given",
+    "limit": "largest radius searched",
 }

@@ -42,6 +42,12 @@ def significant(value: Any, digits: int = 3) -> str:
     return (MINUS if number < 0 else "") + _strip(plain)
 
 
+def apart(low: float, high: float) -> tuple[str, str]:
+    """Two numbers, with as many digits (3 to 6) as it takes to tell them apart."""
+    digits = next((d for d in (3, 4, 5) if significant(low, d) != significant(high, d)), 6)
+    return significant(low, digits), significant(high, digits)
+
+
 def fixed(value: Any, decimals: int = 3) -> str:
     """An AUC and its like: always the same number of decimals."""
     number = finite(value)
@@ -81,7 +87,9 @@ def percents(shares: Sequence[float]) -> list[str]:
     rest = sorted(range(len(shares)), key=lambda i: parts[i] - shares[i] * scale)
     for i in rest[: max(0, left)]:
         parts[i] += 1
-    return [f"{p / 10**decimals:.{decimals}f}{SPACE}%" for p in parts]
+    texts = [f"{p / 10**decimals:.{decimals}f}" for p in parts]
+    whole = {0.0: "0", 1.0: "100"}
+    return [f"{whole.get(s, t)}{SPACE}%" for s, t in zip(shares, texts, strict=True)]
 
 
 def radius_span(low: Any, high: Any, write: Any) -> str:

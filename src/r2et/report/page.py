@@ -19,6 +19,7 @@ from r2et.errors import InputError, require
 from r2et.report import charts, compare, notes, words
 from r2et.report.findings import pairs, shares_at_radius
 from r2et.report.images import is_map
+from r2et.report.measures import GROUPS, MEASURES, cards
 from r2et.report.numbers import count, finite, percent, percents, radius_span, significant
 from r2et.report.reading import check_audit
 from r2et.report.rows import row_views
@@ -100,7 +101,7 @@ def _view(audit: Mapping[str, Any], name: str) -> dict[str, Any]:
         "curve": charts.curve(audit["curve"], radius, shares, f"{name}-curve"),
         "curve_rows": audit["curve"],
         "groups": _figures(audit),
-        "beside": {n: m.write(summary.get(n)) for n, m in words.MEASURES.items()},
+        "cards": cards(summary),
         "level": percent(settings.get("level", 0.95)),
         "skipped": audit.get("skipped") or [],
         "rows": rows,
@@ -109,6 +110,7 @@ def _view(audit: Mapping[str, Any], name: str) -> dict[str, Any]:
         "map": audit["scores_shape"][-2:],
         "scatters": _scatters(audit, name),
         "settings": {notes.SETTINGS.get(n, n): _plain(v) for n, v in settings.items()},
+        "durations": _durations(audit.get("durations")),
         "versions": dict(audit.get("versions") or {}),
         "assumptions": audit.get("assumptions") or notes.ASSUMPTIONS,
         "data": island(_explored(audit, rows)),
@@ -130,12 +132,13 @@ def _figures(audit: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The summary, group by group: each measure with its figure, interval and rows."""
     summary, counts = audit["summary"], audit.get("counts") or {}
     found = []
-    for title, measures in words.GROUPS.items():
+    for title, measures in GROUPS.items():
         lines = []
         for m in measures:
             low, high = (summary.get(f"{m.name}_{end}") for end in ("low", "high"))
             measured = finite(summary.get(m.name)) is not None
-            behind = finite(counts.get(m.name))
+            # The linear model is counted in parts of the rows, left out one after the other.
+            behind = None if m.name == "auc_linear" else finite(counts.get(m.name))
             lines.append(
                 {
                     "measure": m,
@@ -169,7 +172,7 @@ def _scatters(audit: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
 
 
 def _compared(audits: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    measures = [words.MEASURES[n] for n in ("precision_strong", "certified_share")]
+    measures = [MEASURES[n] for n in ("precision_strong", "certified_share")]
     drawn = [(m, compare.pareto(audits, m, f"pareto-{m.name}")) for m in measures]
     return {
         "names": [a["name"] for a in audits],
@@ -177,6 +180,14 @@ def _compared(audits: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "differences": compare.differences(audits),
         "pareto": [(m, svg) for m, svg in drawn if svg is not None],
     }
+
+
+def _durations(parts: Any) -> str:
+    """Where the time went, longest first."""
+    known = parts.items() if isinstance(parts, Mapping) else ()
+    timed = [(str(name), s) for name, value in known if (s := finite(value)) is not None]
+    timed.sort(key=lambda part: -part[1])
+    return ", ".join(f"{name} {significant(s)} s" for name, s in timed if s >= 0.001)
 
 
 def _plain(value: Any) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 from r2et.report import images
 from r2et.report.numbers import (
     NONE,
+    apart,
     compact,
     count,
     finite,
@@ -43,17 +44,12 @@ def _row(audit: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, Any]:
         # At least one step away from the unchanged row, at most to the audit's radius.
         if number == 1 or radius is None or step["radius"] <= radius * (1 + 1e-9):
             start = number
-    attacked = finite(row.get("radius_attacked"))
-    certified = finite(row.get("radius_certified"))
     view: dict[str, Any] = {
         "index": row.get("index"),
         "kind": row.get("kind"),
         "title": f"Row {row.get('index')}",
         "about": _about(audit, row),
-        "bracket": [
-            ["Proved up to", NONE if certified is None else significant(certified)],
-            ["Changed from", "none found" if attacked is None else significant(attacked)],
-        ],
+        "bracket": _bracket(row),
         "start": start,
         "steps": views,
     }
@@ -67,6 +63,18 @@ def _row(audit: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, Any]:
             [_name(audit, i), ranks[i], bar] for i, bar in zip(drawn, bars, strict=True)
         ]
     return view
+
+
+def _bracket(row: Mapping[str, Any]) -> list[list[str]]:
+    """Up to which change the row is proved, and from which on it is broken."""
+    certified, attacked = finite(row.get("radius_certified")), finite(row.get("radius_attacked"))
+    proved, broken = significant(certified), significant(attacked)
+    if certified is not None and attacked is not None:
+        proved, broken = apart(certified, attacked)
+    tried = any(finite(s.get("precision")) is not None for s in row["steps"])
+    if attacked is None and tried:
+        broken = "none found"
+    return [["Proved up to", proved], ["Changed from", broken]]
 
 
 def _step(
@@ -84,7 +92,8 @@ def _step(
         "state": state,
         "facts": _facts(row, step, k, state),
         "where": _where(row, step),
-        "say": _say(audit, step, left, entered, pixels),
+        "say": _say(audit, step, k - len(left), pixels),
+        "moved": "" if pixels else _moved(audit, left, entered),
         "changes": _changes(audit, row, step),
         "more": _more(row, step),
     }
@@ -107,26 +116,20 @@ def _step(
     return view
 
 
-def _say(
-    audit: Mapping[str, Any],
-    step: Mapping[str, Any],
-    left: list[int],
-    entered: list[int],
-    pixels: bool,
-) -> str:
+def _say(audit: Mapping[str, Any], step: Mapping[str, Any], stay: int, pixels: bool) -> str:
     """What happens at this radius, as a sentence."""
     k, thing = audit["summary"]["k"], "pixels" if pixels else "reasons"
     if not step["radius"]:
         return f"the {k} {thing} as they are shown."
-    stay = k - len(left)
-    parts = [f"{f'all {k}' if stay == k else f'{stay} of {k}'} {thing} stay."]
-    if left and not pixels:
-        parts.append(f"Left: {listed([_name(audit, i) for i in left])}.")
-        parts.append(f"Entered: {listed([_name(audit, i) for i in entered])}.")
+    said = f"{f'all {k}' if stay == k else f'{stay} of {k}'} {thing} stay."
     proved = finite(step.get("proved_precision"))
-    if proved is not None:
-        parts.append(f"Proved: {_of(proved, k, 'at least ')} stay.")
-    return " ".join(parts)
+    return said if proved is None else f"{said} Proved: {_of(proved, k, 'at least ')}."
+
+
+def _moved(audit: Mapping[str, Any], left: list[int], entered: list[int]) -> str:
+    """Which features left the top k, and which came instead."""
+    out, new = ([_name(audit, i) for i in some] for some in (left, entered))
+    return f"Left: {listed(out)}. Entered: {listed(new)}." if left else ""
 
 
 def _where(row: Mapping[str, Any], step: Mapping[str, Any]) -> str:

@@ -1,89 +1,12 @@
-"""What the page says: the measures, the verdict, and what to keep in mind about it."""
+"""What the page says: the verdict, and what to keep in mind about it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
 from r2et.report.findings import Shares
 from r2et.report.numbers import count, finite, fixed, percent, percents, significant
-
-
-@dataclass(frozen=True)
-class Measure:
-    """One figure of the summary: how it is called, written and read. better: "" for neither."""
-
-    name: str
-    label: str
-    write: Callable[[Any], str]
-    better: str
-    meaning: str
-
-
-H, L = "higher", "lower"
-GROUPS: dict[str, tuple[Measure, ...]] = {
-    "Stability": (
-        Measure("certified_share", "Rows proved", percent, H,
-                "Rows whose whole top k provably stays, whatever the change within the radius."),
-        Measure("certified_precision", "Proved precision", percent, H,
-                "Share of the top k that provably stays, on average over rows."),
-        Measure("precision_strong", "Kept under attack", percent, H,
-                "Share of the top k that the strongest attack had to leave in place (P@k)."),
-        Measure("precision_er", "Kept under the papers' attack", percent, H,
-                "The same under ERAttack, a weaker attack: for comparison with the R2ET papers."),
-        Measure("precision_noise", "Kept under noise", percent, H,
-                "The same under random changes of the same size: the noise floor."),
-        Measure("radius_certified_median", "Proved radius, median", significant, H,
-                "For half of the rows no change up to this size can alter the top k."),
-        Measure("radius_attacked_median", "Attacked radius, median", significant, H,
-                "For half of the rows a change of this size or less was found that alters it."),
-        Measure("thickness", "Thickness", significant, H,
-                "Average lead of the top k over the other features near the row, in score units."),
-        Measure("thickness_probability", "Pairs in order", percent, H,
-                "Share of (top k, other) pairs that keep their order near the row."),
-    ),
-    "Accuracy": (
-        Measure("auc_clean", "AUC", fixed, H,
-                "Chance that the model ranks a row of the class above another one."),
-        Measure("auc_attacked", "AUC under attack", fixed, H,
-                "The same on the attacked rows."),
-        Measure("auc_linear", "AUC of a linear model", fixed, "",
-                "A logistic regression on the same rows, whose reasons never move: the baseline."),
-        Measure("sensitivity", "Predictions changed", percent, L,
-                "Share of rows whose predicted class the attack on the reasons also changed."),
-    ),
-    "Faithfulness": (
-        Measure("dffot", "Features to flip", percent, L,
-                "Smallest share of features, strongest first, whose removal changes the decision."),
-        Measure("comprehensiveness", "Comprehensiveness", fixed, H,
-                "How far the probability falls when the top features are removed."),
-        Measure("sufficiency", "Sufficiency", fixed, L,
-                "How far the probability falls when only the top features are kept."),
-    ),
-    "Individuality": (
-        Measure("distinct_top_k", "Different sets of reasons", count, "",
-                "How many different top-k sets the rows have; more is better at equal stability."),
-        Measure("largest_top_k_share", "Largest set", percent, "",
-                "Share of rows that have the commonest set; less is better at equal stability."),
-    ),
-}  # fmt: skip
-MEASURES = {measure.name: measure for group in GROUPS.values() for measure in group}
-COMPARED = (
-    "certified_share",
-    "certified_precision",
-    "precision_strong",
-    "precision_noise",
-    "radius_certified_median",
-    "radius_attacked_median",
-    "auc_clean",
-    "auc_attacked",
-    "auc_linear",
-    "comprehensiveness",
-    "sufficiency",
-    "distinct_top_k",
-    "largest_top_k_share",
-)
 
 NORMS = {
     "l2": "Euclidean length over all features",
@@ -173,7 +96,7 @@ def cautions(summary: Mapping[str, Any], shares: Shares) -> list[str]:
             " its reasons never move: consider using it.",
         ),
         (
-            not shares.proof,
+            shares.attack and not shares.proof,
             "Nothing was proved: rows that no attack changed may still be changed by a better one.",
         ),
         (

@@ -105,6 +105,7 @@ function start(section) {
     slider.setAttribute("aria-valuetext", `radius ${step.radius}`);
     [...states.children].forEach((cell, i) => cell.classList.toggle("now", i === +slider.value));
     say.textContent = `${step.where} ${step.say}`;
+    section.querySelector(".moved").textContent = step.moved;
     const body = data.pixels
       ? [pictures(row, step, data.box), make("p", { class: "hint" }, step.more)]
       : [make("div", { class: "two" }, bars(row, step, data.k), changes(row, step))];
