@@ -83,6 +83,9 @@ def _step(
     """One radius: what became of the top k, and by which change."""
     k = audit["summary"]["k"]
     before, after = top(row["scores"], k), top(step["scores"], k)
+    kept = finite(step.get("precision"))
+    if kept is not None and kept >= 1:  # the audit knows better than scores rounded to near ties
+        after = before
     left = [i for i in before if i not in set(after)]
     entered = [i for i in after if i not in set(before)]
     pixels = images.is_map(audit["scores_shape"])
@@ -92,7 +95,7 @@ def _step(
         "state": state,
         "facts": _facts(row, step, k, state),
         "where": _where(row, step),
-        "say": _say(audit, step, k - len(left), pixels),
+        "say": _say(audit, step, k - len(left) if kept is None else round(kept * k), pixels),
         "moved": "" if pixels else _moved(audit, left, entered),
         "changes": _changes(audit, row, step),
         "more": _more(row, step),

@@ -33,10 +33,11 @@ function facts(pairs) {
 }
 
 function table(style, label, caption, heads, rows) {
-  const found = make("table", { class: style });
+  const found = make("table", { class: style, role: "table" });
   if (caption) found.append(make("caption", {}, caption));
-  const line = heads.map((head) => make("th", { scope: "col" }, head));
-  found.append(make("thead", {}, make("tr", {}, ...line)), make("tbody", {}, ...rows));
+  const line = heads.map((head) => make("th", { scope: "col", role: "columnheader" }, head));
+  found.append(make("thead", { role: "rowgroup" }, make("tr", { role: "row" }, ...line)),
+    make("tbody", { role: "rowgroup" }, ...rows));
   const props = { class: "scroll", tabindex: "0", role: "region", "aria-label": label };
   return make("div", props, found);
 }
@@ -44,11 +45,12 @@ function table(style, label, caption, heads, rows) {
 function bars(row, step, k) {
   const rows = row.features.map(([name, rank, value], i) => {
     const [now, size, word] = step.after[i];
-    return make("tr", { class: word || "out" },
-      make("th", { scope: "row" }, name),
-      make("td", {}, make("span", { class: "rank" }, String(rank)), bar(value)),
-      make("td", {}, make("span", { class: "rank" }, String(now)), bar(size)),
-      make("td", { class: "word" }, word || "–"));
+    const ranked = (place, length) => make("td", { role: "cell" },
+      make("span", { class: "rank" }, String(place)), bar(length));
+    return make("tr", { class: word || "out", role: "row" },
+      make("th", { scope: "row", role: "rowheader" }, name),
+      ranked(rank, value), ranked(now, size),
+      make("td", { class: "word", role: "cell" }, word || "–"));
   });
   const heads = ["Feature", "Before", "After", `Top ${k}`];
   return table("bars", `Features of ${row.title} before and after`, "", heads, rows);
@@ -57,7 +59,8 @@ function bars(row, step, k) {
 function changes(row, step) {
   if (!step.changes.length) return make("p", { class: "hint" }, step.more);
   const rows = step.changes.map(([name, ...values]) =>
-    make("tr", {}, make("th", { scope: "row" }, name), ...values.map((v) => make("td", {}, v))));
+    make("tr", { role: "row" }, make("th", { scope: "row", role: "rowheader" }, name),
+      ...values.map((v) => make("td", { role: "cell" }, v))));
   const heads = ["Input", "Before", "After", "Change"];
   const caption = `The change of the input. ${step.more}`;
   return table("changes", `Change of the input of ${row.title}`, caption, heads, rows);
@@ -72,7 +75,8 @@ function picture(name, alt, src, box, marks = []) {
 
 function pictures(row, step, box) {
   const at = `${row.title}, radius ${step.radius}`;
-  return make("div", { class: "pictures" },
+  const fine = Math.max(...box.split(" ")) > 16;  // small pixels, thin marks
+  return make("div", { class: fine ? "pictures fine" : "pictures" },
     picture("Input", `Input of ${row.title}`, row.input),
     picture("Change", `Change of the input of ${at}. ${step.more}`, step.change),
     picture("Reasons before", `Saliency map of ${row.title} before the change. ${step.say}`,
