@@ -92,6 +92,9 @@ def pairs(xs: Sequence[Any] | None, ys: Sequence[Any] | None) -> Pairs | None:
 def correlation(points: Sequence[tuple[float, float]]) -> float | None:
     """Pearson's; None where one of the two does not vary."""
     total = len(points)
+    # In units of the largest, so that no square overflows.
+    unit_x, unit_y = (max(abs(v) for v in vs) or 1.0 for vs in zip(*points, strict=True))
+    points = [(x / unit_x, y / unit_y) for x, y in points]
     mean_x = math.fsum(x for x, _ in points) / total
     mean_y = math.fsum(y for _, y in points) / total
     xx = math.fsum((x - mean_x) ** 2 for x, _ in points)

@@ -41,7 +41,7 @@ def page(
     require(len(audits) > 0, "page", "audits", "at least one audit", "none")
     for number, audit in enumerate(audits):
         check_audit(f"page: audit {number}", audit)
-    _write(Path(path), html(audits, title=title).encode())
+    _write(Path(path), html(audits, title=title).encode(errors="replace"))
 
 
 def html(audits: Sequence[Mapping[str, Any]], *, title: str | None = None) -> str:
@@ -103,7 +103,9 @@ def _view(audit: Mapping[str, Any], name: str) -> dict[str, Any]:
         "groups": _figures(audit),
         "cards": cards(summary),
         "level": percent(settings.get("level", 0.95)),
-        "skipped": audit.get("skipped") or [],
+        "skipped": [
+            (str(s.get("what", "")), str(s.get("why", ""))) for s in audit.get("skipped") or []
+        ],
         "rows": rows,
         "worst": [r for r in rows if r["kind"] == "worst"][:WORST],
         "pixels": is_map(audit["scores_shape"]),

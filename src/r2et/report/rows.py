@@ -45,8 +45,7 @@ def _row(audit: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, Any]:
         if number == 1 or radius is None or step["radius"] <= radius * (1 + 1e-9):
             start = number
     view: dict[str, Any] = {
-        "index": row.get("index"),
-        "kind": row.get("kind"),
+        "kind": "worst" if row.get("kind") == "worst" else "ordinary",
         "title": f"Row {row.get('index')}",
         "about": _about(audit, row),
         "bracket": _bracket(row),
