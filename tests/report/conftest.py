@@ -1,4 +1,4 @@
-"""A real browser, once for all tests that need one."""
+"""A real browser, once for each file of tests that needs one."""
 
 import shutil
 
@@ -16,7 +16,7 @@ OPTIONS = [
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser():
     program = next((found for name in PROGRAMS if (found := shutil.which(name))), None)
     if program is None:
