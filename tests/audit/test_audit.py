@@ -240,12 +240,14 @@ def test_json_there_and_back(found, tmp_path):
     assert str(again) == str(found)
     assert "P@3, attacked at most" in str(found)
     (tmp_path / "half.json").write_text((tmp_path / "deep" / "audit.json").read_text()[:500])
-    with pytest.raises(InputError, match="not JSON or only the beginning"):
+    with pytest.raises(InputError, match="half a file: it ends in the middle"):
         Audit.from_json(tmp_path / "half.json")
     (tmp_path / "other.json").write_text('{"format": "something"}')
-    with pytest.raises(InputError, match=r"path must be a file of the format r2et-audit/1, got"):
+    with pytest.raises(InputError, match="must be 'r2et-audit/1', as `r2et audit --json`"):
         Audit.from_json(tmp_path / "other.json")
-    with pytest.raises(InputError, match=r"^to_json: path must be one that can be written, got"):
+    found.to_html(tmp_path / "page" / "audit.html")
+    assert "Explanation audit: MLP" in (tmp_path / "page" / "audit.html").read_text()
+    with pytest.raises(InputError, match=r"^to_json: path must be a file that can be written, got"):
         found.to_json(tmp_path / "half.json" / "audit.json")
 
 

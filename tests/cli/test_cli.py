@@ -17,10 +17,11 @@ def r2et(*arguments):
 
 
 @pytest.fixture(scope="module")
-def demo():
-    done = r2et("demo", "--rows", "3", "--json")
+def demo(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("demo")
+    done = r2et("demo", "--rows", "3", "--audited", "24", "--out", str(folder), "--json")
     assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return {**json.loads(done.stdout), "page": (folder / "report.html").read_text()}
 
 
 def test_the_demo_trains_a_network_worth_explaining(demo):
@@ -74,11 +75,38 @@ def test_the_readme_says_what_the_demo_finds(demo):
 
 
 def test_the_demo_repeats_and_prints_for_people():
-    shown = [r2et("demo", "--rows", "1") for _ in range(2)]
+    shown = [r2et("demo", "--rows", "1", "--audited", "0") for _ in range(2)]
     assert shown[0].returncode == 0
     assert shown[0].stdout == shown[1].stdout
     for part in ("AUC", "top 8 reasons", "Thickness", "the same prediction", "(new)", "P@8 ="):
         assert part in shown[0].stdout
+
+
+def test_the_demo_compares_five_ways_of_training(demo):
+    models = demo["models"]
+    assert list(models) == ["linear", "vanilla", "r2et", "r2et-ball", "certified"]
+    assert models["linear"]["precision_strong"] == models["linear"]["certified_share"] == 1
+    assert models["vanilla"]["precision_strong"] < 0.8 < models["certified"]["certified_share"]
+    assert models["vanilla"]["distinct_top_k"] > models["certified"]["distinct_top_k"]
+    assert models["certified"]["auc_clean"] > 0.86
+    for name in models:
+        assert name in demo["page"]
+
+
+def test_the_demo_shows_the_models(capsys):
+    from rich.console import Console
+
+    from r2et.audit import Audit, compare
+    from r2et.cli.demo import show_models
+
+    told = {"auc_clean": 0.88, "certified_precision": 0.28, "precision_strong": 0.67}
+    told |= {"certified_share": 0.0, "radius_certified_median": 0.03, "distinct_top_k": 58}
+    settings = {"k": 8, "radius": 0.3, "norm": "l2"}
+    both = [Audit({"name": n, "summary": told, "settings": settings}) for n in ("a", "b")]
+    show_models(Console(width=100), compare(both))
+    shown = capsys.readouterr().out
+    for part in ("28.0%", "67.0%", "58 sets", "0.880", "0.030"):
+        assert shown.count(part) == 2
 
 
 def test_bad_input_is_one_sentence_and_exit_code_two():

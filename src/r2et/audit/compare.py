@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from r2et.audit.files import write_text
 from r2et.audit.result import Audit
 from r2et.errors import require
+from r2et.files import write_result
 from r2et.metrics import paired_test
 
 SETTINGS = ("k", "radius", "norm")
@@ -53,7 +53,7 @@ class Comparison:
     def to_json(self, path: str | os.PathLike[str]) -> None:
         """Every audit whole, in one file."""
         found = [audit.to_dict() for audit in self.audits]
-        write_text("to_json", path, json.dumps(found, allow_nan=False) + "\n")
+        write_result("to_json", path, json.dumps(found, allow_nan=False) + "\n")
 
     def to_html(self, path: str | os.PathLike[str]) -> None:
         """One page for people, in one file."""

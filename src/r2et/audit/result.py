@@ -8,8 +8,7 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
-from r2et.audit.files import read_json, write_text
-from r2et.errors import require
+from r2et.files import write_result
 
 FORMAT = "r2et-audit/1"
 LINES = (
@@ -68,16 +67,12 @@ class Audit:
 
     def to_json(self, path: str | os.PathLike[str]) -> None:
         """Write everything, whole or not at all."""
-        write_text("to_json", path, json.dumps(self.found, allow_nan=False) + "\n")
+        write_result("to_json", path, json.dumps(self.found, allow_nan=False) + "\n")
 
     @staticmethod
     def from_json(path: str | os.PathLike[str]) -> Audit:
         """What `to_json` or `r2et audit --json` wrote."""
-        found = read_json("from_json", path)
-        kind = found.get("format") if isinstance(found, dict) else None
-        what = f"a file of the format {FORMAT}"
-        require(kind == FORMAT, "from_json", "path", what, f"{os.fspath(path)} ({kind})")
-        return Audit(found)
+        return Audit(importlib.import_module("r2et.report").read_audit(path))
 
     def to_html(self, path: str | os.PathLike[str]) -> None:
         """One page for people, in one file."""

@@ -157,8 +157,10 @@ def resampled_areas(logits: Tensor, y: Tensor) -> NDArray[np.float64]:
         pairs = hits.sum(1) * misses.sum(1)
         with np.errstate(invalid="ignore"):
             found.append(np.where(pairs > 0, (hits * below).sum(1) / pairs, np.nan))
-    areas: NDArray[np.float64] = np.nanmean(np.stack(found), axis=0) if several else found[0]
-    return areas[np.isfinite(areas)]
+    each = np.stack(found)  # (labels, samples); a sample may lack a label
+    there = np.isfinite(each)
+    areas: NDArray[np.float64] = np.where(there, each, 0).sum(0) / there.sum(0).clip(1)
+    return areas[there.any(0)]
 
 
 def _labelled(columns: Columns, out: str) -> int:

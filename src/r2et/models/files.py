@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
-import secrets
 from pathlib import Path
 
 from r2et.errors import InputError, require
+from r2et.files import write
+
+__all__ = ["LOCK", "contents", "folder_path", "make_folder", "write"]
 
 LOCK = ".lock"
 
@@ -39,16 +41,3 @@ def contents(where: str, path: Path) -> bytes:
     except OSError as error:
         found = f"{path} ({error.strerror or error})"
         raise InputError(f"{where}: folder must be one that can be read, got {found}.") from error
-
-
-def write(path: Path, content: bytes) -> None:
-    """Write a file so that nobody ever sees a part of it under its name."""
-    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
-    try:
-        with open(part, "xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)

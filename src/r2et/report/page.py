@@ -6,16 +6,15 @@ import base64
 import hashlib
 import json
 import os
-import secrets
 from collections.abc import Mapping, Sequence
 from importlib import resources
-from pathlib import Path
 from typing import Any
 
 import jinja2
 from markupsafe import Markup
 
-from r2et.errors import InputError, require
+from r2et.errors import require
+from r2et.files import write_result
 from r2et.report import charts, compare, notes, words
 from r2et.report.findings import pairs, shares_at_radius
 from r2et.report.images import is_map
@@ -41,7 +40,7 @@ def page(
     require(len(audits) > 0, "page", "audits", "at least one audit", "none")
     for number, audit in enumerate(audits):
         check_audit(f"page: audit {number}", audit)
-    _write(Path(path), html(audits, title=title).encode(errors="replace"))
+    write_result("page", path, html(audits, title=title))
 
 
 def html(audits: Sequence[Mapping[str, Any]], *, title: str | None = None) -> str:
@@ -208,20 +207,3 @@ def _file(name: str) -> str:
 
 def _digest(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Under another name first: nobody ever sees a part of the page under its own."""
-    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
-    try:
-        with open(part, "xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(part, path)
-    except OSError as error:
-        found = f"{path} ({error.strerror or error})"
-        raise InputError(f"page: path must be a file that can be written, got {found}.") from error
-    finally:
-        if part.exists():
-            part.unlink()

@@ -1,0 +1,36 @@
+"""Files that are there whole, or as they were before."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+
+from r2et.errors import InputError
+
+
+def write(path: Path, content: bytes) -> None:
+    """Write a file so that nobody ever sees a part of it under its name."""
+    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    try:
+        with open(part, "xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(part, path)
+    finally:
+        if part.exists():
+            part.unlink()
+
+
+def write_result(where: str, path: str | os.PathLike[str], content: str) -> None:
+    """The same, for a result that a user asked for: its folder is made, and what fails is said."""
+    target = Path(path)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        # Half a pair of surrogates is no character: names from anywhere may hold one.
+        write(target, content.encode(errors="replace"))
+    except OSError as error:
+        found = f"{target} ({error.strerror or error})"
+        text = f"{where}: path must be a file that can be written, got {found}."
+        raise InputError(text) from error
