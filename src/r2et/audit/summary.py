@@ -159,8 +159,9 @@ def resampled_areas(logits: Tensor, y: Tensor) -> NDArray[np.float64]:
             found.append(np.where(pairs > 0, (hits * below).sum(1) / pairs, np.nan))
     each = np.stack(found)  # (labels, samples); a sample may lack a label
     there = np.isfinite(each)
-    areas: NDArray[np.float64] = np.where(there, each, 0).sum(0) / there.sum(0).clip(1)
-    return areas[there.any(0)]
+    means = np.where(there, each, 0).sum(0) / there.sum(0).clip(1)
+    areas: NDArray[np.float64] = means[there.any(0)]
+    return areas
 
 
 def _labelled(columns: Columns, out: str) -> int:
