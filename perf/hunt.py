@@ -1,0 +1,262 @@
+"""The hunt for counter-examples to certificates: writes perf/records/hunt.json as it goes.
+
+`python perf/hunt.py` takes about an hour on one core and goes on where it was stopped; what was
+hunted with other certifiers (by a digest of src/r2et/certify) is hunted anew. `--quick`: ten
+networks, unrecorded. Every network gets a million random points in the claimed balls, points down
+the gradient of the gap, MinimumNorm at each row and StrongAttack at some; with up to three
+features also a dense grid. What an attack returns is judged again, from scratch.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+import r2et.certify
+from hunted import Case, case
+from r2et.attack import MinimumNorm, StrongAttack
+from r2et.certify import Certificate
+from r2et.errors import InputError
+from r2et.rank import precision_at_k, ranking
+from r2et.region import L2, Linf
+from recording import RECORDS, load_record, save
+
+ROWS = 100_000
+POINTS = 1_050_000  # a few of which fall outside by rounding
+BATCH = 2**21  # numbers of points held at once
+STRONG_ROWS = 24
+NEARLY = 1.25  # StrongAttack's ball is no smaller than a row's own radius over this
+
+
+class Pinned(nn.Module):
+    """The network with its prediction held at a class; gradients of log-odds and logit are its."""
+
+    def __init__(self, model: nn.Module, target: int) -> None:
+        super().__init__()
+        self.model, self.target = model, target
+
+    def forward(self, x: Tensor) -> Tensor:
+        out: Tensor = self.model(x)
+        if out.shape[1] == 1:
+            return out + (1e3 if self.target else -1e3)
+        push = torch.zeros(out.shape[1], dtype=out.dtype)
+        push[self.target] = 1e3
+        return out + push
+
+
+class Hunt:
+    """One network: what is claimed, and how often it is broken."""
+
+    def __init__(self, given: Case, seed: int) -> None:
+        self.case, self.model, self.x, self.k = given, given.model, given.x, given.k
+        ball = Linf if given.certifier.norm == "linf" else L2
+        self.ball, self.unit = ball, ball(1.0)
+        self.generator = torch.Generator().manual_seed(seed)
+        settings = {"k": given.k, "target": self._targets()}
+        self.certificate: Certificate = given.certifier(
+            given.model, given.explainer, given.x, **settings
+        )
+        self.radius = self.certificate.radius
+        self.hessian = 0
+        if given.also is not None:
+            other = given.also(given.model, given.explainer, given.x, **settings).radius
+            self.hessian = int((other > 0).sum())
+            self.radius = torch.maximum(self.radius, other)
+        self.clean = given.explainer(given.model, given.x, settings["target"])
+        self.counts: dict[str, Any] = {"points": 0, "grid_points": 0, "partial_points": 0}
+        self.beaten, self.closest = 0, 0.0
+
+    def _targets(self) -> Tensor:
+        """The predicted classes, and any other for every fifth row."""
+        with torch.no_grad():
+            out = self.model(self.x)
+        count = max(2, out.shape[1])
+        own = (out[:, 0] > 0).long() if out.shape[1] == 1 else out.argmax(1)
+        other = torch.arange(len(own)) % 5 == 4
+        self.target = torch.where(other, (own + 1) % count, own)
+        return self.target
+
+    def judge(self, points: Tensor, rows: Tensor, claimed: Tensor, at: Tensor) -> int:
+        """How many points (m, ...) of rows (m,) are within `at` and below the P@k claimed."""
+        inside = self.unit.distance(points.double(), self.x[rows].double()) <= at[rows]
+        scores = self.case.explainer(self.model, points, self.target[rows])
+        kept = precision_at_k(self.clean[rows], scores, self.k).double()
+        wrong = inside & (kept < claimed[rows] - 1e-6)
+        if bool(wrong.any()):
+            self.beaten += 1
+            print("BEATEN", rows[wrong][:5].tolist(), at[rows][wrong][:5].tolist(), flush=True)
+        return int(inside.sum())
+
+    def scatter(self, total: int, claimed: Tensor, at: Tensor, name: str) -> None:
+        """Random points of each row's ball, inside and on the edge."""
+        few = (at > 0).nonzero().flatten()
+        if not len(few):
+            return
+        rows_at_once = max(1, BATCH // self.x[0].numel())
+        shape = (-1, *[1] * (self.x.ndim - 1))
+        for start in range(0, total, rows_at_once):
+            rows = few[torch.arange(start, min(total, start + rows_at_once)) % len(few)]
+            move = self.unit.sample(
+                torch.zeros(len(rows), *self.x.shape[1:]), generator=self.generator
+            )[0]
+            far = self.unit.distance(move, torch.zeros_like(move)).clamp(min=1e-12).view(shape)
+            edge = (torch.arange(len(rows)) // len(few) % 2 == 1).view(shape)
+            corner = move.sign() if self.ball is Linf else move / far
+            move = torch.where(edge, corner, move).double()
+            here = self.x[rows].double() + (1 - 1e-6) * at[rows].view(shape) * move
+            self.counts[name] += self.judge(self.within(here, rows, at), rows, claimed, at)
+
+    def within(self, points: Tensor, rows: Tensor, at: Tensor) -> Tensor:
+        """In the model's precision; what its rounding carries out of the ball is drawn in again."""
+        x, there = self.x[rows], points.to(self.x)
+        far = self.unit.distance(there.double(), x.double()) > at[rows]
+        return torch.where(far.view(-1, *[1] * (x.ndim - 1)), torch.nextafter(there, x), there)
+
+    def downhill(self) -> None:
+        """Points at the edge of each row's ball, down the gradient of the gaps at the border."""
+        rows = torch.arange(len(self.x))
+        shape = (-1, *[1] * (self.x.ndim - 1))
+        top = torch.zeros_like(self.clean, dtype=torch.bool)
+        top.scatter_(1, ranking(self.clean)[:, : self.k], True)
+        move = torch.zeros_like(self.x)
+        for step in range(12):
+            here = (self.x + (self.radius.view(shape) * move).to(self.x)).requires_grad_()
+            found = self.case.explainer(self.model, here, self.target, create_graph=True)
+            low = found.masked_fill(~top, torch.inf).sort(dim=1).values[:, step % min(self.k, 3)]
+            high = found.masked_fill(top, -torch.inf).amax(1)
+            (slope,) = torch.autograd.grad((low - high).sum() + 0 * here.sum(), here)
+            move = -self.unit.steepest(slope.double()).to(self.x)
+            there = self.x.double() + (1 - 1e-6) * self.radius.view(shape) * move.double()
+            inside = self.within(there, rows, self.radius)
+            count = self.judge(inside, rows, torch.ones(len(rows)), self.radius)
+            self.counts["points"] += count
+
+    def grid(self) -> None:
+        """A dense grid around a few rows, where there are two or three features."""
+        n = self.x[0].numel()
+        if n > 3:
+            return
+        line = torch.linspace(-1, 1, 401 if n == 2 else 51, dtype=torch.float64)
+        move = torch.cartesian_prod(*[line] * n)
+        for row in (self.radius > 0).nonzero().flatten()[:4].tolist():
+            there = (self.x[row].double() + self.radius[row] * move).to(self.x)
+            rows = torch.full((len(there),), row)
+            claimed = torch.ones(len(self.x))
+            self.counts["grid_points"] += self.judge(there, rows, claimed, self.radius)
+
+    def attack(self, which: Any, rows: Tensor, claimed: Tensor, at: Tensor) -> None:
+        """An attack on rows, that may change the prediction where it can be held in place."""
+        explainer = self.case.explainer
+        free = explainer.of in ("log_odds", "logit") and len(rows) > 0
+        groups = [rows[self.target[rows] == t] for t in self.target[rows].unique()]
+        for group in groups if free else [rows]:
+            model = Pinned(self.model, int(self.target[group[0]])) if free else self.model
+            target = self.target[group]
+            found = which(model, explainer, self.x[group], k=self.k, target=target)
+            self.judge(found.x_adv, group, claimed, at)
+            flipped = found.precision < 1
+            near = (self.radius[group] / found.distance.double().clamp(min=1e-30))[flipped]
+            self.closest = max(self.closest, float(near.max()) if len(near) else 0.0)
+
+    def run(self, seed: int) -> dict[str, Any]:
+        """Everything; what was done, and how many claims were broken."""
+        ones, every = torch.ones(len(self.x)), torch.arange(len(self.x))
+        self.scatter(POINTS, ones, self.radius, "points")
+        self.downhill()
+        self.grid()
+        self.attack(MinimumNorm(self.ball(3.0), budget="fast"), every, ones, self.radius)
+        done: dict[str, Any] = {"minimum_norm_rows": len(every), "standard_minimum_norm_rows": 0}
+        positive = self.radius[self.radius > 0]
+        done |= {"strong_rows": 0, "partial_rows": 0}
+        if len(positive):
+            middle = float(positive.quantile((0.3, 0.5, 0.7)[seed % 3]))
+            near = (self.radius >= middle) & (self.radius <= NEARLY * middle)
+            near_rows = near.nonzero().flatten()[:STRONG_ROWS]
+            strong = StrongAttack(self.ball(middle), budget="thorough")
+            self.attack(strong, near_rows, ones, self.radius)
+            done["strong_rows"] = len(near_rows)
+            self._beyond(min(3.0, (1.2, 1.7, 3.0)[seed % 3] * middle), done)
+        if seed % 5 == 0:
+            some = every[:STRONG_ROWS]
+            closest = MinimumNorm(self.ball(min(3.0, 2 * float(self.radius.max()) + 1e-3)))
+            self.attack(closest, some, ones, self.radius)
+            done["standard_minimum_norm_rows"] = len(some)
+        given = self.case
+        return {
+            "seed": seed,
+            "network": f"{given.kind}, {given.title}",
+            "features": given.x[0].numel(),
+            "k": self.k,
+            "explains": f"{given.explainer.reduce} {given.explainer.of}",
+            "norm": given.certifier.norm,
+            "dtype": str(given.x.dtype).removeprefix("torch."),
+            "rows": len(given.x),
+            "with_a_radius": int((self.radius > 0).sum()),
+            "with_one_by_the_hessian": self.hessian,
+            **self.counts,
+            **done,
+            "closest": round(self.closest, 5),
+            "broken": self.beaten,
+        }
+
+    def _beyond(self, radius: float, done: dict[str, Any]) -> None:
+        """What precision_at claims beyond the certified radius."""
+        claimed = self.certificate.precision_at(radius)
+        at = torch.full_like(self.radius, radius)
+        self.scatter(POINTS // 5, claimed, at, "partial_points")
+        rows = (claimed > 0).nonzero().flatten()
+        if len(rows):
+            self.attack(StrongAttack(self.ball(radius), budget="fast"), rows, claimed, at)
+        done["partial_rows"] = len(rows)
+
+
+def digest() -> str:
+    """Of the code that certifies."""
+    folder = Path(r2et.certify.__file__).parent
+    text = b"".join(path.read_bytes() for path in sorted(folder.glob("*.py")))
+    return hashlib.sha256(text).hexdigest()[:12]
+
+
+SUMS = (
+    *("rows", "with_a_radius", "with_one_by_the_hessian", "points", "grid_points"),
+    *("partial_points", "minimum_norm_rows", "standard_minimum_norm_rows", "strong_rows"),
+    *("partial_rows", "broken"),
+)
+
+
+def totals(found: list[dict[str, Any]]) -> dict[str, Any]:
+    """Over all networks."""
+    sums = {name: sum(case[name] for case in found) for name in SUMS}
+    return {"networks": len(found), **sums, "closest": max(case["closest"] for case in found)}
+
+
+def main() -> None:
+    """Hunt, print, record."""
+    torch.set_num_threads(1)
+    quick, code = "--quick" in sys.argv[1:], digest()
+    found: list[dict[str, Any]] = []
+    if not quick and (RECORDS / "hunt.json").exists():
+        before = load_record("hunt")
+        found = before["cases"] if before["code"] == code else []
+    while sum(case["rows"] for case in found) < ROWS and not (quick and len(found) == 10):
+        seed, start = len(found), time.process_time()
+        try:
+            entry = Hunt(case(seed), seed).run(seed)
+        except InputError as error:
+            entry = {"seed": seed, "refused": str(error), **dict.fromkeys(SUMS, 0), "closest": 0}
+        entry["seconds"] = round(time.process_time() - start, 1)
+        found.append(entry)
+        print(entry, flush=True)
+        if not quick:
+            save("hunt", {"code": code, "totals": totals(found), "cases": found})
+    print(totals(found), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,166 @@
+"""The networks that perf/hunt.py looks for counter-examples in: one for each seed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+
+import torch
+from torch import Tensor, nn
+
+from r2et.certify import Certifier, HessianCertifier, IntervalCertifier
+from r2et.data import Data, load
+from r2et.explain import Gradient
+from r2et.models import MLP
+from r2et.train import fit
+
+ACTIVATIONS: tuple[type[nn.Module], ...] = (
+    *(nn.ReLU, nn.LeakyReLU, nn.Softplus, nn.Tanh),
+    *(nn.Sigmoid, nn.ELU, nn.SiLU, nn.GELU),
+)
+KINDS = ("mlp", "plane", "mlp", "residual", "trained", "mlp", "cnn", "plane", "mlp", "trained")
+RECIPES = ("certified", "r2et", "vanilla")
+ROWS = {"mlp": 500, "plane": 500, "residual": 400, "trained": 900, "cnn": 80}
+
+
+class Draw:
+    """Whole numbers and choices that a seed fixes."""
+
+    def __init__(self, seed: int) -> None:
+        self.generator = torch.Generator().manual_seed(seed)
+
+    def __call__(self, low: int, high: int) -> int:
+        return int(torch.randint(low, high + 1, (1,), generator=self.generator))
+
+    def one_of(self, *values: object) -> object:
+        return values[self(0, len(values) - 1)]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A network, what is explained of it, and who certifies it at which rows."""
+
+    kind: str
+    title: str
+    model: nn.Module
+    x: Tensor
+    k: int
+    explainer: Gradient
+    certifier: IntervalCertifier
+    also: Certifier | None  # Prop. 4.5, where the network is smooth
+
+
+class Residual(nn.Module):
+    """x + f(x) twice around the same layers' shapes, with BatchNorm that has seen other rows."""
+
+    def __init__(self, features: int, width: int, classes: int, layer: type[nn.Module]) -> None:
+        super().__init__()
+        self.into = nn.Linear(features, width)
+        self.norms = nn.ModuleList([nn.BatchNorm1d(width), nn.BatchNorm1d(width, affine=False)])
+        self.middle = nn.Linear(width, width, bias=False)
+        self.layer = layer()
+        self.out = nn.Linear(width, classes)
+
+    def forward(self, x: Tensor) -> Tensor:
+        z = self.into(x)
+        for norm in self.norms:
+            z = z + 0.5 * self.middle(self.layer(norm(z)))
+        out: Tensor = self.out(self.layer(z))
+        return out
+
+
+def cnn(draw: Draw, layer: type[nn.Module]) -> tuple[nn.Module, tuple[int, ...]]:
+    """Strides, paddings, dilations, groups and pools, all small."""
+    channels, size = draw(1, 2), draw(4, 5)
+    wide, groups = 2 * draw(1, 2), draw(1, 2)
+    first = nn.Conv2d(channels, wide, 3, padding=draw(0, 1), bias=bool(draw(0, 1)))
+    second = nn.Conv2d(wide, wide, 2, padding=1, dilation=draw(1, 2), groups=groups)
+    pool = draw.one_of(
+        nn.MaxPool2d(2), nn.AvgPool2d(2, 1), nn.AvgPool2d(2, padding=1), nn.AdaptiveAvgPool2d(2)
+    )
+    assert isinstance(pool, nn.Module)
+    body = nn.Sequential(first, layer(), nn.BatchNorm2d(wide), second, layer(), pool, nn.Flatten())
+    shape = (channels, size, size)
+    features = body.eval()(torch.zeros(1, *shape)).shape[1]
+    return nn.Sequential(*body, nn.Linear(features, draw(2, 4))), shape
+
+
+@cache
+def data(name: str) -> Data:
+    return load(name)
+
+
+def trained(draw: Draw, seed: int, layer: type[nn.Module]) -> tuple[str, nn.Module, Tensor]:
+    """A few epochs of a recipe on a table."""
+    table = data(("compas", "bank", "adult")[seed // 5 % 3])
+    name = {nn.LeakyReLU: "leaky_relu"}.get(layer, layer.__name__.lower())
+    widths = (32,) if draw(0, 1) else (16, 16)
+    recipe = RECIPES[seed // 10 % 3]
+    model = MLP(len(table.names), widths, activation=name)
+    radius = (0.1, 0.3)[draw(0, 1)]
+    found = fit(model, table, recipe, k=8, radius=radius, epochs=2, seed=seed, progress=False)
+    start = draw(0, max(0, len(table.test.x) - ROWS["trained"]))
+    return f"{recipe}, {table.name}", found.model, table.test.x[start : start + ROWS["trained"]]
+
+
+def case(seed: int) -> Case:
+    """All choices made by the seed alone."""
+    draw, kind = Draw(seed), KINDS[seed % len(KINDS)]
+    torch.manual_seed(seed)
+    layer = ACTIVATIONS[(seed + seed // 10) % len(ACTIVATIONS)]
+    classes, count = draw(1, 4), ROWS[kind]
+    title, shape = layer.__name__, (draw(2, 3) if kind == "plane" else draw(4, 50),)
+    if kind == "trained":
+        which, model, x = trained(draw, seed, layer)
+        title = f"{title}, {which}"
+    else:
+        if kind == "cnn":
+            model, shape = cnn(draw, layer)
+        elif kind == "residual":
+            model = Residual(shape[0], draw(4, 16), classes, layer)
+        else:
+            model = mlp(draw, shape[0], classes, layer)
+        _stir(model, draw)
+        x = torch.randn(count, *shape, generator=draw.generator)
+    if seed % 11 == 10:
+        model, x = model.double(), x.double()
+    model = model.eval().requires_grad_(False)
+    reduce = "signed" if draw(0, 2) == 0 else "abs"
+    of = draw.one_of("log_odds", "log_odds", "logit", "probability", "loss")
+    explainer = Gradient(reduce=reduce, of=of)  # type: ignore[arg-type]
+    norm = "linf" if draw(0, 2) == 0 else "l2"
+    certifier = IntervalCertifier(
+        norm=norm,  # type: ignore[arg-type]
+        limit=3.0,
+        relaxation="interval" if seed % 9 == 8 else "auto",
+        splits=8 if seed % 7 == 3 and kind != "cnn" else None,
+    )
+    smooth = layer in (nn.Softplus, nn.Tanh, nn.Sigmoid, nn.ELU, nn.SiLU, nn.GELU)
+    pooled = any(isinstance(part, nn.MaxPool2d) for part in model.modules())
+    also = None
+    if smooth and not pooled and kind != "cnn":
+        also = HessianCertifier(norm=norm, limit=3.0)  # type: ignore[arg-type]
+    k = draw(1, x[0].numel() - 1)
+    return Case(kind, title, model, x, k, explainer, certifier, also)
+
+
+def mlp(draw: Draw, features: int, classes: int, layer: type[nn.Module]) -> nn.Module:
+    """1 to 4 hidden layers of 4 to 24 units."""
+    sizes = [features, *(draw(4, 24) for _ in range(draw(1, 4)))]
+    parts: list[nn.Module] = []
+    for a, b in pairwise(sizes):
+        parts += [nn.Linear(a, b, bias=draw(0, 4) > 0), layer()]
+    return nn.Sequential(*parts, nn.Linear(sizes[-1], classes))
+
+
+def _stir(model: nn.Module, draw: Draw) -> None:
+    """Weights of any size up to three times the usual, and statistics of other rows."""
+    for part in model.modules():
+        for name, tensor in (*part.named_parameters(recurse=False), *part.named_buffers()):
+            if name.endswith("running_mean"):
+                tensor.normal_(generator=draw.generator)
+            elif name.endswith("running_var"):
+                tensor.uniform_(0.3, 3.0, generator=draw.generator)
+            elif tensor.is_floating_point():
+                tensor.data *= 1 + 2 * float(torch.rand(1, generator=draw.generator))
