@@ -85,3 +85,21 @@ def test_piecewise_linear_networks_are_refused_with_the_reason(act):
     )
     with pytest.raises(InputError, match="max_pool2d"):
         HessianCertifier()(pool.eval(), Gradient(), randn(2, 1, 6, 6), k=2)
+
+
+def test_a_branch_that_leads_nowhere_is_no_matter():
+    class Aside(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.out = nn.Linear(4, 5), nn.Linear(5, 2)
+
+        def forward(self, x):
+            torch.relu(self.first(x))
+            return self.out(torch.tanh(self.first(x)))
+
+    model, x = make(Aside), randn(5, 4)
+    plain = nn.Sequential(model.first, nn.Tanh(), model.out).eval()
+    certify = HessianCertifier()
+    found = certify(model, Gradient(), x, k=2).radius
+    assert torch.equal(found, certify(plain, Gradient(), x, k=2).radius)
+    assert float(found.min()) > 0

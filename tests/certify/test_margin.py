@@ -126,3 +126,37 @@ def test_a_convolution_is_bounded_feature_by_feature():
     ranked = Gradient()(model, x).sort(dim=1, descending=True).values
     assert torch.allclose(scores, Gradient()(model, x))
     assert torch.allclose(low[:, 0], ranked[:, 4] - ranked[:, 5])
+
+
+class Shortcut(nn.Module):
+    """A sum before the first activation, and a branch that leads nowhere."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second, self.out = nn.Linear(5, 5), nn.Linear(5, 6), nn.Linear(6, 2)
+
+    def forward(self, x):
+        torch.tanh(self.first(x))
+        return self.out(nn.functional.softplus(self.second(x + self.first(x))))
+
+
+class Words(nn.Module):
+    """One dense layer for all of three words of two numbers."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.out = nn.Linear(2, 4), nn.Linear(12, 2)
+
+    def forward(self, x):
+        return self.out(torch.tanh(self.first(x)).flatten(1))
+
+
+@pytest.mark.parametrize(("build", "shape"), [(Shortcut, (5,)), (Words, (3, 2))])
+def test_first_layers_of_other_kinds_are_bounded(build, shape):
+    model, x, radius = double(build), randn(6, *shape, dtype=torch.float64), 0.05
+    low, scores, pairs = margins(model, x, radius, k=2)
+    assert torch.allclose(scores, Gradient()(model, x))
+    there = torch.cat([x[None], L2(radius).sample(x, 300)])
+    found = Gradient(reduce="signed").at(model, x)(there.flatten(0, 1)).view(301, 6, -1)
+    mine, other = pair_gaps(found, pairs)
+    assert bool((low <= (mine - other.abs()).amin(0) + 1e-12).all())

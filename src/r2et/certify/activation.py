@@ -44,7 +44,8 @@ class Activation:
     def range(self, order: int, low: Tensor, high: Tensor) -> Range:
         """The smallest and the largest value of the order-th derivative over [low, high]."""
         if self.flat and order == 1:
-            least, most = self._side(low > 0, low), self._side(high >= 0, low)
+            # Not a number, from an overflow, may be on either side.
+            least, most = self._side(low > 0, low), self._side(~(high < 0), low)
             return (least, most) if self.left[1] <= self.right[1] else (most, least)
         if self.kink is not None and order > 0:
             return self._broken_range(order, low, high)
@@ -197,6 +198,8 @@ def elu(alpha: float) -> Activation:
         kink=0.0,
         left=(0.0, alpha, alpha, alpha),
         right=(0.0, 1.0, 0.0, 0.0),
+        # In place, the derivative is what it made of z, plus alpha.
+        noise=8.0 * max(1.0, abs(alpha)),
     )
 
 

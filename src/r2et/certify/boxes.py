@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from r2et.certify.activation import Activation
+from r2et.certify.rounding import rounding
 from r2et.certify.steps import Affine, Join, MaxPool, Program
 
 Norm: TypeAlias = Literal["l2", "linf"]
@@ -135,7 +136,7 @@ def forward(
             centre = kind.signs[0] * first.centre + kind.signs[1] * other.centre
             spread = added(first.spread, other.spread)
             if ball.unit:
-                spread = added(spread, 4 * ball.unit * (first.size + other.size))
+                spread = added(spread, rounding(4, ball.unit, first.size + other.size))
             boxes[i] = Box(centre, spread)
         elif isinstance(kind, MaxPool):
             boxes[i] = between(kind(first.low), kind(first.high))
@@ -161,11 +162,10 @@ def _affine(
     elif box.spread is not None:
         spread = kind.push(box.spread, "absolute")
     if ball.unit:
-        rounding = kind.terms and (kind.terms + 4) * ball.unit
-        if rounding:
-            noise = rounding * kind.push(box.size, "absolute")
-            extra = kind.size()
-            spread = added(spread, noise if extra is None else noise + rounding * extra)
+        if kind.terms:
+            size, extra = kind.push(box.size, "absolute"), kind.size()
+            size = size if extra is None else size + extra
+            spread = added(spread, rounding(kind.terms + 4, ball.unit, size))
         if scale is not None and box.spread is not None:
             # The local steps before, if any, were rounded, too.
             left = box.spread - ball.over_rows(box.centre) * scale
@@ -180,7 +180,7 @@ def _value(kind: Activation, box: Box, ball: Ball) -> Box:
     value = between(*kind.range(0, box.low, box.high))
     if not ball.unit:
         return value
-    noise = 8 * ball.unit * (value.size + box.size) + kind.step
+    noise = rounding(8, ball.unit, value.size + box.size) + ball.unit * kind.noise + kind.step
     return Box(value.centre, added(value.spread, noise))
 
 
@@ -196,7 +196,7 @@ def _slope(kind: Activation, box: Box, ball: Ball) -> Box:
     if not ball.unit:
         return slope
     noise = ball.unit * (kind.noise + kind.wide * box.size) + kind.step
-    return Box(slope.centre, added(slope.spread, noise + 4 * ball.unit * slope.size))
+    return Box(slope.centre, added(slope.spread, noise + rounding(4, ball.unit, slope.size)))
 
 
 class _Step(torch.autograd.Function):
@@ -246,13 +246,13 @@ def backward(
             passed = [times(gradient, trail.slopes[i])]
             if unit:
                 first = passed[0]
-                passed = [Box(first.centre, added(first.spread, 4 * unit * first.size))]
+                passed = [Box(first.centre, added(first.spread, rounding(4, unit, first.size)))]
         for value, box in zip(inputs, passed, strict=True):
             before = gradients.get(value)
             if before is not None:
                 spread = added(before.spread, box.spread)
                 if unit:
-                    spread = added(spread, 4 * unit * (before.size + box.size))
+                    spread = added(spread, rounding(4, unit, before.size + box.size))
                 box = Box(before.centre + box.centre, spread)
             gradients[value] = box
     return gradients
@@ -262,8 +262,8 @@ def _pulled(kind: Affine, gradient: Box, unit: float) -> Box:
     centre = kind.pull(gradient.centre)
     spread = None if gradient.spread is None else kind.pull(gradient.spread, "absolute")
     if unit and kind.back:
-        rounding = (kind.back + 4) * unit
-        spread = added(spread, rounding * kind.pull(gradient.size, "absolute"))
+        size = kind.pull(gradient.size, "absolute")
+        spread = added(spread, rounding(kind.back + 4, unit, size))
     return Box(centre, spread)
 
 
@@ -273,7 +273,8 @@ def unpooled(kind: MaxPool, box: Box, gradient: Box, unit: float) -> Box:
     low, high = kind.windows(box.low, -infinity), kind.windows(box.high, -infinity)
     most_low, most_high = _others_largest(low), _others_largest(high)
     ones = torch.ones_like(low)
-    can = torch.where((high >= most_low) & (high > -infinity), ones, 0.0)
+    # Not a number, from an overflow, is neither above nor below: it can be the largest.
+    can = torch.where((high < most_low) | (high == -infinity), 0.0, ones)
     must = torch.where(low > most_high, ones, 0.0)
     share = between(must, can)
     flat = Box(
@@ -286,7 +287,7 @@ def unpooled(kind: MaxPool, box: Box, gradient: Box, unit: float) -> Box:
     spread = kind.gather(parts.spread)
     if unit:
         window = kind.kernel[0] * kind.kernel[1]
-        spread = spread + (window + 4) * unit * kind.gather(parts.size)
+        spread = spread + rounding(window + 4, unit, kind.gather(parts.size))
     return Box(centre, spread)
 
 

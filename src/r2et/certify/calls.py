@@ -111,11 +111,13 @@ def _sub(call: Call) -> Kind:
 
 
 def _rsub(call: Call) -> Kind:
-    return _scaled(call, -1.0, call.args[1])
+    if call.get(2, "alpha", 1) != 1:
+        call.refuse("with alpha")
+    return _scaled(call, -1.0, call.get(1, "other"))
 
 
 def _sum(call: Call, sign: float) -> Kind:
-    a, b = call.args[0], call.get(1, "other")
+    a, b = call.get(0, "input"), call.get(1, "other")
     if call.get(2, "alpha", 1) != 1:
         call.refuse("with alpha")
     if call.moving(a) and call.moving(b):
@@ -148,27 +150,29 @@ def _over_row(call: Call, like: Tensor, value: Any) -> Tensor:
 
 
 def _mul(call: Call) -> Kind:
-    a, b = call.args[0], call.get(1, "other")
+    a, b = call.get(0, "input"), call.get(1, "other")
     if call.moving(a) and call.moving(b):
         call.refuse("of two values that depend on x")
     return Scale(_over_row(call, a, b) if call.moving(a) else _over_row(call, b, a))
 
 
 def _div(call: Call) -> Kind:
-    a, b = call.args[0], call.get(1, "other")
+    a, b = call.get(0, "input"), call.get(1, "other")
     if not call.moving(a) or call.moving(b) or call.get(2, "rounding_mode") is not None:
         call.refuse("by a value that depends on x")
     return Scale(1 / _over_row(call, a, b))
 
 
 def _neg(call: Call) -> Kind:
-    return Scale(call.args[0].new_tensor(-1.0))
+    return Scale(call.get(0, "input").new_tensor(-1.0))
 
 
 def _mean(call: Call) -> Kind:
     dims = call.get(1, "dim")
     if dims is None:
         call.refuse("over all rows")
+    if call.kwargs.get("dtype") is not None:
+        call.refuse("with a dtype")
     keep = bool(call.get(2, "keepdim", False))
     dims = [dims] if isinstance(dims, int) else list(dims)
     rank = len(call.before) + 1
@@ -181,7 +185,9 @@ def _mean(call: Call) -> Kind:
 
 def _pooled(call: Call) -> Kind:
     function = getattr(torch.nn.functional, call.name)
-    rest, kwargs = call.args[1:], call.kwargs
+    rest, kwargs = call.args[1:], {k: v for k, v in call.kwargs.items() if k != "input"}
+    if (call.get(6, "divisor_override") or 1) < 0:
+        call.refuse("with a negative divisor")
     count = math.ceil(math.prod(call.before) / max(1, math.prod(call.after)))
     kernel = call.get(1, "kernel_size", None) if call.name == "avg_pool2d" else None
     terms = math.prod(pair(kernel)) if kernel is not None else 4 * count

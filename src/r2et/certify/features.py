@@ -8,6 +8,7 @@ from torch import Tensor
 from r2et.certify.boxes import Ball, Box, backward, forward
 from r2et.certify.head import head_box
 from r2et.certify.question import Question
+from r2et.certify.rounding import rounding
 from r2et.errors import InputError
 
 CHECK_NUMBERS = 2**22  # held at once
@@ -20,7 +21,7 @@ class Features:
         centre = gradient.centre.flatten(1)
         spread = torch.zeros_like(centre) if gradient.spread is None else gradient.spread
         spread = spread.flatten(1)
-        spread = spread + 8 * unit * (centre.abs() + spread)
+        spread = spread + rounding(8, unit, centre.abs() + spread)
         self.low, self.high, self.signed = centre - spread, centre + spread, signed
 
     def interval(self) -> tuple[Tensor, Tensor]:

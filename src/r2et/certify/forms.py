@@ -14,6 +14,7 @@ from torch import Tensor
 
 from r2et.certify.activation import Activation
 from r2et.certify.boxes import Ball, Box, Norm, affine_zone, between, forward, unpooled
+from r2et.certify.rounding import rounding
 from r2et.certify.steps import Affine, Join, MaxPool, Program
 
 Sides: TypeAlias = dict[int, Tensor]  # by activation: (B, ...) of 1, -1 or 0 for unknown
@@ -122,9 +123,8 @@ def _affine(kind: Affine, form: Form, ball: Ball, known: Box | None) -> Form:
     middle = middle if shift is None else middle + shift
     wide = kind.push(inside.spread, "absolute")
     if kind.terms:
-        extra = kind.size()
-        noise = kind.push(form.size, "absolute")
-        noise = (kind.terms + 4) * ball.unit * (noise if extra is None else noise + extra)
+        size, extra = kind.push(form.size, "absolute"), kind.size()
+        noise = rounding(kind.terms + 4, ball.unit, size if extra is None else size + extra)
         spread, wide = spread + noise, wide + noise
     box = Box(middle, wide)
     if known is not None:
@@ -134,7 +134,7 @@ def _affine(kind: Affine, form: Form, ball: Ball, known: Box | None) -> Form:
 
 def _join(kind: Join, a: Form, b: Form, ball: Ball) -> Form:
     one, two = kind.signs
-    noise = 4 * ball.unit * (a.size + b.size)
+    noise = rounding(4, ball.unit, a.size + b.size)
     box_a, box_b = between(a.low, a.high), between(b.low, b.high)
     assert box_a.spread is not None
     assert box_b.spread is not None
@@ -180,8 +180,8 @@ def _curved(
     box = between(bottom, top)
     assert box.spread is not None
     if order == 0:
-        noise = 8 * ball.unit * (box.size + form.size) + kind.step
-    noise = noise + 8 * ball.unit * (box.size + rate.abs() * form.size)
+        noise = rounding(8, ball.unit, box.size + form.size) + ball.unit * kind.noise + kind.step
+    noise = noise + rounding(8, ball.unit, box.size + rate.abs() * form.size)
     box = Box(box.centre, box.spread + noise)
     centre = rate * form.centre + middle
     return formed(
@@ -268,9 +268,11 @@ def pulled(kind: Affine, form: Form, ball: Ball) -> Form:
     """W' of a gradient."""
     inside = between(form.low, form.high)
     assert inside.spread is not None
-    noise = kind.pull(form.size, "absolute") * ((kind.back + 4) * ball.unit if kind.back else 0.0)
-    box = Box(kind.pull(inside.centre), kind.pull(inside.spread, "absolute") + noise)
-    spread = kind.pull(form.spread, "absolute") + noise
+    wide, spread = kind.pull(inside.spread, "absolute"), kind.pull(form.spread, "absolute")
+    if kind.back:
+        noise = rounding(kind.back + 4, ball.unit, kind.pull(form.size, "absolute"))
+        wide, spread = wide + noise, spread + noise
+    box = Box(kind.pull(inside.centre), wide)
     return formed(kind.pull(form.centre), along(kind, form.slope, back=True), spread, ball, box)
 
 
@@ -284,7 +286,7 @@ def product(a: Form, b: Form, ball: Ball) -> Form:
     ends = torch.stack([a.low * b.low, a.low * b.high, a.high * b.low, a.high * b.high])
     box = between(ends.amin(0), ends.amax(0))
     assert box.spread is not None
-    noise = 8 * ball.unit * a.size * b.size
+    noise = rounding(8, ball.unit, a.size * b.size)
     return formed(centre, slope, spread + noise, ball, Box(box.centre, box.spread + noise))
 
 

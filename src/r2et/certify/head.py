@@ -62,7 +62,7 @@ def _share(mine: Tensor, others: Tensor) -> Tensor:
         rest = torch.stack(
             [others.masked_fill(eye[m], -torch.inf).logsumexp(1) for m in range(count)], 1
         )
-    return torch.where(mine > -torch.inf, torch.sigmoid(mine - rest), 0.0)
+    return torch.where(mine == -torch.inf, 0.0, torch.sigmoid(mine - rest))
 
 
 def head_form(logits: Form, target: Tensor, of: Of, ball: Ball) -> Form:

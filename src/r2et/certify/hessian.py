@@ -14,6 +14,7 @@ from r2et.certify.base import Certificate, Certifier
 from r2et.certify.boxes import Ball, Norm
 from r2et.certify.features import check_gradient, gradient_box
 from r2et.certify.question import Question
+from r2et.certify.rounding import rounding
 from r2et.certify.search import largest_radius
 from r2et.certify.second import hessian_box
 from r2et.certify.steps import MaxPool
@@ -166,7 +167,8 @@ def _slack(part: Question, radius: Tensor, norm: Norm) -> Tensor:
     for unit in (part.unit, 0.0):
         box = gradient_box(part, Ball(part.x, radius, norm, unit))
         spread = torch.zeros_like(box.centre) if box.spread is None else box.spread
-        ends.append((spread + 8 * unit * box.size).flatten(1))
+        spread = spread + rounding(8, unit, box.size) if unit else spread
+        ends.append(spread.flatten(1))
     return 2 * (ends[0] - ends[1]).clamp(min=0) + part.unit * ends[0]
 
 

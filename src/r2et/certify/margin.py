@@ -20,7 +20,7 @@ from torch.nn import functional as F
 
 from r2et.certify.boxes import Ball, Box, Norm, added, backward, forward
 from r2et.certify.head import head_at, head_box
-from r2et.certify.steps import Affine, Dense, Program
+from r2et.certify.steps import Affine, Dense, Join, Program
 from r2et.certify.tracing import trace
 from r2et.explain.base import Of
 from r2et.models.output import target_classes, undisturbed
@@ -100,18 +100,22 @@ def traced(model: nn.Module, x: Tensor) -> Program:
 def feature_box(program: Program, gradients: dict[int, Box]) -> Box:
     """From the gradient by the affine zone's values to that by x: (B, n)."""
     pulled = dict(gradients)
-    total: Box | None = None
-    for i in sorted(pulled, reverse=True):
-        box = pulled[i]
-        while i:
-            step = program.steps[i - 1]
-            assert isinstance(step.kind, Affine)
+    for i in range(max(pulled), 0, -1):
+        if i not in pulled:
+            continue
+        step, box = program.steps[i - 1], pulled.pop(i)
+        if isinstance(step.kind, Affine):
             spread = None if box.spread is None else step.kind.pull(box.spread, "absolute")
-            box, i = Box(step.kind.pull(box.centre), spread), step.inputs[0]
-        if total is not None:
-            box = Box(total.centre + box.centre, added(total.spread, box.spread))
-        total = box
-    assert total is not None
+            passed = [Box(step.kind.pull(box.centre), spread)]
+        else:
+            assert isinstance(step.kind, Join)
+            passed = [Box(sign * box.centre, box.spread) for sign in step.kind.signs]
+        for value, part in zip(step.inputs, passed, strict=True):
+            if value in pulled:
+                before = pulled[value]
+                part = Box(before.centre + part.centre, added(before.spread, part.spread))
+            pulled[value] = part
+    total = pulled[0]
     flat = None if total.spread is None else total.spread.flatten(1)
     return Box(total.centre.flatten(1), flat)
 
@@ -210,6 +214,6 @@ def first_weight(program: Program, gradients: dict[int, Box]) -> Tensor | None:
     if value == 0:
         return None
     step = program.steps[value - 1]
-    if not isinstance(step.kind, Dense) or step.inputs != (0,) or step.kind.weight.ndim != 2:
+    if not isinstance(step.kind, Dense) or step.inputs != (0,) or gradients[value].centre.ndim != 2:
         return None
     return step.kind.weight

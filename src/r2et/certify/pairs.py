@@ -20,6 +20,7 @@ from r2et.certify.activation import Activation
 from r2et.certify.boxes import Ball, Norm
 from r2et.certify.forms import Form, Lines, Sides, backward_forms, forward_forms
 from r2et.certify.head import constant_form, head_at, head_form
+from r2et.certify.rounding import rounding
 from r2et.certify.steps import Affine, Join, Program
 from r2et.explain.base import Of
 
@@ -104,16 +105,17 @@ def _rounding(program: Program, lines: Lines, gradients: dict[int, Form], unit: 
         kind = step.kind
         if isinstance(kind, Affine):
             passed = kind.pull(size, "absolute")
-            rounded = (kind.back + 4) * unit * passed if kind.back else 0.0
-            parts = [(passed, kind.pull(error, "absolute") + rounded)]
+            moved = kind.pull(error, "absolute")
+            moved = moved + rounding(kind.back + 4, unit, passed) if kind.back else moved
+            parts = [(passed, moved)]
         else:
             assert isinstance(kind, Join)
-            parts = [(size, error + 4 * unit * size)] * 2
+            parts = [(size, error + rounding(4, unit, size))] * 2
         for value, (a, b) in zip(step.inputs, parts, strict=True):
             before = sizes.get(value)
             sizes[value] = (a, b) if before is None else (before[0] + a, before[1] + b)
     size, error = sizes[0]
-    return (error + 8 * unit * size).flatten(1)
+    return (error + rounding(8, unit, size)).flatten(1)
 
 
 class Pairs:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import copy
 from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
 
 from r2et.certify.boxes import Ball, Norm
+from r2et.certify.rounding import unit_of
 from r2et.certify.steps import Program
 from r2et.certify.tracing import trace
 from r2et.checks import check_k, check_model_input
-from r2et.errors import InputError, require
+from r2et.errors import require
 from r2et.explain import Explainer, Gradient
 from r2et.explain.base import Of
 from r2et.models.output import logits, target_classes, target_rows
@@ -47,7 +47,7 @@ class Question:
         k: int,
         target: Tensor | int | None,
     ) -> Question:
-        """Refuse what cannot be certified, and make the network's steps in float64."""
+        """Refuse what cannot be certified, and read the network's steps, then in float64."""
         check_model_input(where, model, x)
         plain = isinstance(explainer, Gradient) and explainer.part is None
         require(
@@ -71,8 +71,7 @@ class Question:
             of: Of = "logit" if explainer.of == "logit" else "log_odds"
             raw = replace(explainer, reduce="signed", normalize=False, of=of)(model, x, chosen)
             plain_gradient = raw.double() * (-1.0 if explainer.of == "loss" else 1.0)
-            program = trace(where, _exact(where, model), x.double())
-        unit = torch.finfo(x.dtype).eps * (4 if x.dtype == torch.float64 else 1)
+            program = trace(where, model, x).exact()
         side = torch.where(plain_gradient < 0, -1.0, 1.0).double()
         return Question(
             program,
@@ -83,7 +82,7 @@ class Question:
             plain_gradient,
             explainer.of,
             explainer.reduce == "signed",
-            unit,
+            unit_of(x.dtype),
         )
 
     def rows(self, chosen: Tensor) -> Question:
@@ -100,11 +99,3 @@ class Question:
     def ball(self, radius: Tensor, norm: Norm) -> Ball:
         """Balls of these radii (B,) around the rows."""
         return Ball(self.x, radius, norm, self.unit)
-
-
-def _exact(where: str, model: nn.Module) -> nn.Module:
-    try:
-        return copy.deepcopy(model).double()
-    except Exception as error:
-        found = f"{type(error).__name__}: {error}"
-        raise InputError(f"{where}: model must be one that can be copied, got {found}.") from error

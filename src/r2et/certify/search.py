@@ -34,7 +34,7 @@ def largest_radius(
     if between is not None:
         low, high = between[0].clone(), between[1].clone()
         open_rows = (high > (1 + tolerance) * low).nonzero().flatten()
-        radius = (low * high).sqrt()[open_rows]
+        radius = (low.sqrt() * high.sqrt())[open_rows]
     while len(open_rows):
         ok = proved(radius, open_rows)
         low[open_rows] = torch.where(ok, radius, low[open_rows])
@@ -43,5 +43,5 @@ def largest_radius(
         undecided = (b > (1 + tolerance) * a) & (b > SMALLEST * limit)
         open_rows = open_rows[undecided]
         a, b = a[undecided], b[undecided]
-        radius = torch.where(a > 0, (a * b).sqrt(), b / 4)
+        radius = torch.where(a > 0, a.sqrt() * b.sqrt(), b / 4)
     return low

@@ -47,8 +47,10 @@ def jacobian_boxes(program: Program, ball: Ball, slopes: dict[int, Box]) -> dict
     x = ball.x
     n = x[0].numel()
     eye = torch.eye(n, dtype=x.dtype, device=x.device).view(1, n, *x.shape[1:])
-    found = {0: Box(eye)}
+    found, used = {0: Box(eye)}, set(program.used())
     for i, step in enumerate(program.steps, 1):
+        if i not in used:
+            continue
         kind, first = step.kind, found[step.inputs[0]]
         if isinstance(kind, Affine):
             spread = None if first.spread is None else _along(kind, first.spread, absolute=True)

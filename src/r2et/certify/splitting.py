@@ -191,7 +191,7 @@ def _split(
             (
                 torch.where(across.view(shape), beyond, x),
                 torch.where(across, smaller, radius),
-                ~(plane & (value.sign() == -side)) | (far <= radius),
+                ~(plane & (value.sign() == -side) & (far > radius)),
             )
         )
     there, sizes, possible = (torch.cat(part) for part in zip(*found, strict=True))

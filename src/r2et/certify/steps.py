@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Literal, TypeAlias
 
 import torch
@@ -234,6 +234,11 @@ class Program:
     width: int = 1  # numbers per row in all values together
     classes: int = 1  # how many logits there are
 
+    def exact(self) -> Program:
+        """The same steps with copies of these very weights, in float64."""
+        steps = tuple(replace(step, kind=_exact(step.kind)) for step in self.steps)
+        return replace(self, steps=steps)
+
     def used(self) -> list[int]:
         """The values that the logits depend on, in order."""
         return sorted(self._sources({self.output}))
@@ -254,3 +259,13 @@ class Program:
             if i in found:
                 found.update(self.steps[i - 1].inputs)
         return found
+
+
+def _exact(kind: Kind) -> Kind:
+    """With copies of its tensors in float64."""
+    if isinstance(kind, Dense | Conv | Scale):
+        tensors = {f.name: getattr(kind, f.name) for f in fields(kind)}
+        tensors = {name: t for name, t in tensors.items() if isinstance(t, Tensor)}
+        copies = {name: t.detach().to(torch.float64, copy=True) for name, t in tensors.items()}
+        return replace(kind, **copies)
+    return kind

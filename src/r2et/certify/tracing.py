@@ -24,7 +24,11 @@ SUPPORTED = (
 # Read, not computed: what a forward may ask of a tensor without changing it.
 LOOKS = {"__get__", "size", "dim", "ndimension", "numel", "is_floating_point", "__len__", "stride"}
 SAME = {"contiguous", "clone", "dropout", "feature_dropout", "alpha_dropout", "dropout2d"}
-RANDOM = {"rand", "randn", "rand_like", "randn_like", "bernoulli", "normal", "multinomial"}
+RANDOM = {
+    *("rand", "randn", "rand_like", "randn_like", "randint", "randint_like", "randperm", "random"),
+    *("bernoulli", "normal", "uniform", "exponential", "cauchy", "geometric", "log_normal"),
+    *("multinomial", "poisson", "binomial", "trunc_normal"),
+}
 # As torch calls them: method, function, operator, in-place.
 ALIASES = {
     "__add__": "add",
@@ -47,12 +51,16 @@ ALIASES = {
 
 def trace(where: str, model: nn.Module, x: Tensor) -> Program:
     """The steps of model(x), which must be in eval mode; rows must not influence each other."""
+    for name, module in model.named_modules():
+        if module._backward_hooks or module._backward_pre_hooks:
+            what = "without backward hooks, which may change its gradient"
+            require(False, where, "model", what, f"one on {name or 'the model'}")
     rows = x[:1].detach().expand(2, *x.shape[1:]).clone()
     recorder = Recorder(where, model, rows)
-    with torch.no_grad() if not torch.is_grad_enabled() else torch.enable_grad():
-        with leaves(model, recorder), recorder:
-            out = model(rows)
-        recorder.hidden = 0
+    # As the explanation runs it, so that a no_grad inside it shows.
+    with torch.enable_grad(), leaves(model, recorder), recorder:
+        out = model(rows)
+    recorder.hidden = 0
     good = isinstance(out, Tensor) and id(out) in recorder.values
     if not good:
         recorder.refuse("an output that its steps do not lead to")
@@ -67,7 +75,10 @@ def trace(where: str, model: nn.Module, x: Tensor) -> Program:
 
 @contextmanager
 def leaves(model: nn.Module, recorder: Recorder) -> Iterator[None]:
-    """While active, a SoftHinge is one step and not the sum that its forward writes."""
+    """While active, a SoftHinge is one step and not the sum that its forward writes.
+
+    Unless hooks or a forward of its own make something else of it.
+    """
     handles = []
 
     def enter(module: nn.Module, args: tuple[Any, ...]) -> None:
@@ -79,7 +90,8 @@ def leaves(model: nn.Module, recorder: Recorder) -> Iterator[None]:
         recorder.hinge(module, args[0], out)
 
     for module in model.modules():
-        if type(module) is SoftHinge:
+        hooked = module._forward_hooks or module._forward_pre_hooks or "forward" in vars(module)
+        if type(module) is SoftHinge and not hooked:
             handles += [
                 module.register_forward_pre_hook(enter),
                 module.register_forward_hook(leave),
@@ -123,8 +135,13 @@ class Recorder(TorchFunctionMode):
             return out
         if called == "__get__" or name in LOOKS:
             return self._look(func, args, kwargs)
+        if not torch.is_grad_enabled():
+            self.refuse(f"{name} without a gradient (no_grad)")
+        if torch.is_autocast_enabled(moving[0].device.type):
+            self.refuse(f"{name} under autocast")
         sources = [self.values[id(a)] for a in moving]
-        whole = tuple(args[0].shape[1:]) if isinstance(args[0], Tensor) else ()
+        first = args[0] if args else kwargs.get("input")
+        whole = tuple(first.shape[1:]) if isinstance(first, Tensor) else ()
         aliases = {id(t) for t in moving}
         out = func(*args, **kwargs)
         if not isinstance(out, Tensor) or out.ndim == 0 or len(out) != self.rows:

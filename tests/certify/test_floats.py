@@ -1,0 +1,111 @@
+"""A proof is about what the model's own arithmetic computes: rounding, underflow, overflow."""
+
+import pytest
+import torch
+from torch import nn
+from torch.nn.utils.parametrizations import orthogonal, weight_norm
+
+from nets import make, randn
+from r2et.certify import IntervalCertifier
+from r2et.certify.boxes import Ball, forward
+from r2et.certify.rounding import rounding, unit_of
+from r2et.certify.tracing import trace
+from r2et.explain import Gradient
+from r2et.models import smooth
+from r2et.rank import precision_at_k
+
+LAYERS = {
+    "relu": nn.ReLU,
+    "leaky": lambda: nn.LeakyReLU(0.3),
+    "softplus": lambda: nn.Softplus(beta=3),
+    "soft leaky": lambda: smooth(nn.Sequential(nn.LeakyReLU(0.2)), 4.0)[0],
+    "tanh": nn.Tanh,
+    "sigmoid": nn.Sigmoid,
+    "elu": lambda: nn.ELU(0.5),
+    "steep elu": lambda: nn.ELU(1000.0),
+    "elu in place": lambda: nn.ELU(1000.0, inplace=True),
+    "silu": nn.SiLU,
+    "gelu": nn.GELU,
+    "gelu by tanh": lambda: nn.GELU("tanh"),
+}
+
+
+def network(first, layer, second):
+    """Linear, activation, Linear, without biases, of these weights."""
+    model = nn.Sequential(nn.Linear(len(first[0]), len(first), bias=False), layer, nn.Linear(1, 1))
+    model[2] = nn.Linear(len(second[0]), len(second), bias=False)
+    model[0].weight.data, model[2].weight.data = torch.tensor(first), torch.tensor(second)
+    return model.eval().requires_grad_(False)
+
+
+def near(model, x, radius, count=20_000):
+    """P@1 of random points of the ball around one row."""
+    generator = torch.Generator().manual_seed(0)
+    move = nn.functional.normalize(torch.randn(count, x.shape[1], generator=generator), dim=1)
+    there = x + 0.999 * float(radius) * move * torch.rand(count, 1, generator=generator)
+    scores = Gradient().at(model, x)
+    return precision_at_k(scores(x).expand(count, -1), scores(there), 1)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("name", LAYERS)
+def test_what_torch_computes_is_in_the_interval_of_a_point(name, dtype):
+    layer = nn.Sequential(LAYERS[name]()).eval()
+    z = torch.cat([torch.linspace(-120, 120, 40_001), 10 ** torch.linspace(-30, 2, 9_999)])
+    z = torch.cat([z, -z])[:, None].to(dtype)
+    program = trace("test", layer, z).exact()
+    trail = forward(program, Ball(z.double(), z.new_zeros(len(z)).double(), "l2", unit_of(dtype)))
+    point = z.clone().requires_grad_()
+    out = layer(point + 0)
+    (slope,) = torch.autograd.grad(out.sum(), point)
+    off = point.detach() != 0  # a kink has no derivative
+    for box, found in ((trail.boxes[1], out.detach()), (trail.slopes[1], slope)):
+        good = (box.low <= found.double()) & (found.double() <= box.high)
+        assert bool((good | ~off).all())
+
+
+def test_gradients_below_the_normal_numbers_prove_nothing():
+    # Halved twice, the smallest number is 0: all features tie, and the first one wins.
+    small = 2.0**-149
+    model = network([[4.0, 5.0]], nn.LeakyReLU(0.25), [[small], [-small]])
+    x = torch.tensor([[1.0, 0.5]])
+    assert float(near(model, x, 9.0).min()) == 0
+    assert float(IntervalCertifier()(model, Gradient(), x, k=1).radius) == 0
+
+
+def test_sums_that_may_overflow_prove_nothing():
+    # In float32 a part of the sum may be minus infinity, and the unit off, where it should be on.
+    most = 3e38
+    first = [[-most, -most, most, most, 1.0], [0.0, 0.0, 0.0, 0.0, 2.0]]
+    model = network(first, nn.ReLU(), [[1e-38, 1.0], [-1e-38, -1.0]])
+    x = torch.tensor([[0.5, 0.5, 0.9, 0.9, 1.0]])
+    assert float(IntervalCertifier()(model, Gradient(), x, k=4).radius) == 0
+    wide = torch.tensor([1.0, 3e38, 4e38, torch.inf, torch.nan], dtype=torch.float64)
+    finite = rounding(8, unit_of(torch.float32), wide).isfinite().tolist()
+    assert finite == [True, True, False, False, False]
+    assert bool(rounding(8, unit_of(torch.float64), wide[:3]).isfinite().all())
+
+
+@pytest.mark.parametrize("limit", [1e-320, 1e-300, 1e30, 1e200, 1.7e308])
+def test_any_limit_comes_to_an_end(limit):
+    model = network([[4.0, 5.0]], nn.LeakyReLU(0.25), [[1.0], [-1.0]])
+    radius = IntervalCertifier(limit=limit)(model, Gradient(), torch.ones(1, 2), k=1).radius
+    assert 0 <= float(radius) <= min(limit, 3.5e38 / 5)
+
+
+@pytest.mark.parametrize("norm", [orthogonal, weight_norm])
+def test_computed_weights_are_those_that_the_model_computes(norm):
+    model = make(lambda: nn.Sequential(norm(nn.Linear(6, 6)), nn.ReLU(), nn.Linear(6, 3)))
+    program = trace("test", model, randn(2, 6)).exact()
+    assert torch.equal(program.steps[0].kind.weight, model[0].weight.double())
+
+
+def test_a_certificate_outlives_its_model():
+    build = lambda: nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 2))  # noqa: E731
+    for kind in (torch.float32, torch.float64):
+        model, x = make(build, dtype=kind), randn(3, 4, dtype=kind)
+        certificate = IntervalCertifier()(model, Gradient(), x, k=1)
+        before = certificate.precision_at(0.4)
+        for parameter in model.parameters():
+            parameter.data.zero_()
+        assert torch.equal(certificate.precision_at(0.4), before)
