@@ -8,10 +8,11 @@ from torch import nn
 
 from nets import ResidualNet, make, randn
 from r2et.certify.boxes import Ball, Box, backward, forward
-from r2et.certify.forms import backward_forms, forward_forms
-from r2et.certify.head import constant_form, head_at, head_box, head_form
+from r2et.certify.forms import backward_forms, formed, forward_forms
+from r2et.certify.head import _middle, constant_form, head_at, head_box, head_form
 from r2et.certify.pairs import Pairs, scores_over
 from r2et.certify.question import Question
+from r2et.certify.rounding import unit_of
 from r2et.certify.splitting import Parts, _empty, _split
 from r2et.certify.tracing import trace
 from r2et.explain import Gradient
@@ -43,6 +44,12 @@ def pools(pool):
     return nn.Sequential(first, norm, nn.SiLU(), pool, second, nn.Tanh(), nn.Flatten())
 
 
+def scaled():
+    norm = nn.BatchNorm1d(5)
+    norm.running_mean.fill_(100.0)
+    return nn.Sequential(norm, nn.Linear(5, 6), nn.ReLU(), nn.Linear(6, 2))
+
+
 MODELS = {
     **{
         act: (lambda act=act: MLP(5, (8, 7, 6), classes=2, activation=act), (5,))
@@ -50,6 +57,8 @@ MODELS = {
     },
     "four classes": (lambda: MLP(5, (8, 7), classes=4, activation="tanh"), (5,)),
     "twice": (Twice, (6,)),
+    "scaled": (scaled, (5,)),
+    "linear": (lambda: nn.Linear(40, 2), (40,)),
     "residual": (lambda: ResidualNet(1, nn.LeakyReLU), (1, 4, 4)),
     "max": (lambda: pools(nn.MaxPool2d(2, 1, padding=1)), (1, 5, 5)),
     "average": (lambda: pools(nn.AvgPool2d(2, 1, padding=1)), (1, 5, 5)),
@@ -57,11 +66,11 @@ MODELS = {
 }
 
 
-def setting(name, norm, radius, dtype=torch.float32):
+def setting(name, norm, radius, dtype=torch.float32, rows=4):
     """A question of a few rows, points around them (POINTS + 1, B, ...), and balls of these."""
     build, shape = MODELS[name]
     model = make(build, dtype=dtype)
-    x = randn(4, *shape, dtype=dtype)
+    x = randn(rows, *shape, dtype=dtype)
     question = Question.pose("test", model, Gradient(), x, 2, None)
     region = (L2 if norm == "l2" else Linf)(radius)
     points = region.sample(x, POINTS, generator=torch.Generator().manual_seed(1))
@@ -138,13 +147,48 @@ def test_forms_and_boxes_hold_what_float32_computes(name, norm, radius):
     assert bool(((low <= a) & (a <= high)).all())
 
 
-@pytest.mark.parametrize("depth", [1, 3])
+@pytest.mark.parametrize("of", ["log_odds", "loss"])
+@pytest.mark.parametrize("radius", [0.02, 0.2, 1.0])
+def test_the_softmax_of_the_others_is_held(of, radius):
+    generator = torch.Generator().manual_seed(0)
+    draw = lambda *shape: torch.randn(*shape, generator=generator).double()  # noqa: E731
+    centre, slope, spread = 2 * draw(40, 4), 2 * draw(40, 3, 4), radius * draw(40, 4).abs()
+    ball = Ball(
+        draw(40, 3), torch.full((40,), radius, dtype=torch.float64), "linf", unit_of(torch.float64)
+    )
+    logits = formed(centre, slope, spread, ball, None)
+    move = radius * (2 * torch.rand(400, 40, 3, generator=generator).double() - 1)
+    move[::2] = radius * move[::2].sign()
+    inside = 2 * torch.rand(400, 40, 4, generator=generator).double() - 1
+    at = centre + torch.einsum("sbn,bnc->sbc", move, slope) + spread * inside.sign()
+    target = torch.randint(4, (40,), generator=generator)
+    found = head_at(at.flatten(0, 1), target.repeat(400), of).view(400, 40, 4)
+    holds(head_form(logits, target, of, ball), found, move)
+    box = head_box(Box(*_middle(logits)), target, of)
+    assert bool(((box.low - 1e-12 <= found) & (found <= box.high + 1e-12)).all())
+
+
+def rims(layer, x, radius):
+    """Points (30, B, n) where the plane of each unit, if it does, cuts the sphere of each row."""
+    for weight, bias in zip(layer.weight, layer.bias, strict=True):
+        unit = weight / weight.norm()
+        far = -(x @ weight + bias) / weight.norm() * (1 + 1e-6)  # just beyond
+        aside = randn(30, *x.shape, dtype=x.dtype)
+        aside = nn.functional.normalize(aside - (aside @ unit)[..., None] * unit, dim=2)
+        wide = (radius.square() - far.square()).clamp(min=0).sqrt()
+        move = far[:, None] * unit + wide[:, None] * aside
+        yield x + torch.where((far.abs() < radius)[:, None], move * (1 - 1e-12), 0.0)
+
+
+@pytest.mark.parametrize("depth", [1, 3, 5])
 @pytest.mark.parametrize("norm", ["l2", "linf"])
 @pytest.mark.parametrize("act", ["relu", "leaky_relu"])
 def test_parts_cover_the_ball(act, norm, depth):
     """Every point is in a part on the right sides of its units, and none is in an empty part."""
-    _, question, ball, points = setting(act, norm, 0.8, torch.float64)
+    _, question, ball, points = setting(act, norm, 0.8, torch.float64, rows=12)
     program, rows = question.program, torch.arange(len(question.x))
+    if norm == "l2":
+        points = torch.cat([points, *rims(program.steps[0].kind, question.x, ball.radius)])
     parts = Parts(rows, question.x, ball.radius, {})
     smaller = emptied = 0
     for _ in range(depth):
@@ -181,4 +225,4 @@ def test_parts_cover_the_ball(act, norm, depth):
             assert not bool(held.any())
         covered[:, row] |= held
     assert bool(covered.all())
-    assert norm == "linf" or depth == 1 or smaller > 0
+    assert norm == "linf" or depth == 1 or (smaller > 0 and emptied > 0)

@@ -6,8 +6,9 @@ from torch import nn
 from torch.nn.utils.parametrizations import orthogonal, weight_norm
 
 from nets import make, randn
-from r2et.certify import IntervalCertifier
+from r2et.certify import HessianCertifier, IntervalCertifier
 from r2et.certify.boxes import Ball, forward
+from r2et.certify.question import Question
 from r2et.certify.rounding import rounding, unit_of
 from r2et.certify.tracing import trace
 from r2et.explain import Gradient
@@ -84,6 +85,26 @@ def test_sums_that_may_overflow_prove_nothing():
     finite = rounding(8, unit_of(torch.float32), wide).isfinite().tolist()
     assert finite == [True, True, False, False, False]
     assert bool(rounding(8, unit_of(torch.float64), wide[:3]).isfinite().all())
+
+
+@pytest.mark.parametrize("certifier", [IntervalCertifier(), HessianCertifier()])
+@pytest.mark.parametrize("of", ["probability", "loss"])
+def test_factors_of_the_gradient_may_underflow(of, certifier):
+    # Times the derivative of a confident probability, the last two features are 0, and tie.
+    model = network([[50.0, 4e-27, 5e-27]], nn.Softplus(), [[1.0], [-1.0]])
+    x, there = torch.tensor([[1e-4, 0.0, 0.0]]), torch.tensor([[2.0, 0.0, 0.0]])
+    scores = Gradient(of=of)(model, torch.cat([x, there]), 0)
+    assert precision_at_k(scores[:1], scores[1:], 2) == 0.5
+    assert float(certifier(model, Gradient(of=of), x, k=2).radius) == 0
+    assert float(certifier(model, Gradient(), x, k=2).radius) > 0
+
+
+def test_what_normalizing_rounds_away_is_not_proved():
+    model = network([[50.0, 4.0, 5.0]], nn.Tanh(), [[1.0], [-1.0]])
+    question = Question.pose("test", model, Gradient(normalize=True), torch.ones(1, 3), 1, None)
+    high = torch.tensor([[1.0, 2e38, 1e38], [1.0, 3e38, 1e38]], dtype=torch.float64)
+    assert question.visible(-high, high)[0] > 3e38 * torch.finfo(torch.float32).tiny
+    assert question.visible(-high, high)[1].isinf()
 
 
 @pytest.mark.parametrize("limit", [1e-320, 1e-300, 1e30, 1e200, 1.7e308])

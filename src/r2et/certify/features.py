@@ -41,10 +41,10 @@ class Features:
         weakest = least.masked_fill(~top, torch.inf).amin(1)
         return weakest - most.masked_fill(top, -torch.inf).amax(1)
 
-    def above(self, side: Tensor) -> Tensor:
-        """(B, n, n) bool: feature i is proved to stay above feature j."""
-        least, most = self._scores(side)
-        return least[:, :, None] > most[:, None]
+    def above(self, side: Tensor, least: Tensor) -> Tensor:
+        """(B, n, n) bool: feature i is proved to stay above feature j, by more than least (B,)."""
+        lowest, most = self._scores(side)
+        return lowest[:, :, None] > most[:, None] + least[:, None, None]
 
 
 def gradient_box(part: Question, ball: Ball) -> Box:

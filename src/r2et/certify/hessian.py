@@ -163,13 +163,17 @@ def _check_smooth(question: Question) -> None:
 
 def _slack(part: Question, radius: Tensor, norm: Norm) -> Tensor:
     """(B, n) twice what rounding adds to the interval of the gradient over the ball."""
-    ends = []
+    ends: list[Tensor] = []
+    low = high = torch.zeros_like(part.clean)
     for unit in (part.unit, 0.0):
         box = gradient_box(part, Ball(part.x, radius, norm, unit))
         spread = torch.zeros_like(box.centre) if box.spread is None else box.spread
         spread = spread + rounding(8, unit, box.size) if unit else spread
         ends.append(spread.flatten(1))
-    return 2 * (ends[0] - ends[1]).clamp(min=0) + part.unit * ends[0]
+        if unit:
+            low, high = (box.centre - spread).flatten(1), (box.centre + spread).flatten(1)
+    rounded = 2 * (ends[0] - ends[1]).clamp(min=0) + part.unit * ends[0]
+    return rounded + part.visible(low, high)[:, None]
 
 
 def _length(rows: Tensor, norm: Norm) -> Tensor:

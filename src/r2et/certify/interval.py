@@ -91,7 +91,8 @@ class IntervalCertifier(Certifier):
 
             def proved(radius: Tensor, rows: Tensor) -> Tensor:
                 def border(part: Question, at: Tensor) -> Tensor:
-                    return self._bounds(part, at).border(part.top, part.side) > 0
+                    bounds = self._bounds(part, at)
+                    return bounds.border(part.top, part.side) > part.visible(*bounds.interval())
 
                 return self._in_chunks(question.rows(rows), radius, border)
 
@@ -173,7 +174,7 @@ class IntervalCertifier(Certifier):
             low, high = bounds.interval()
             finite = bool(((high - low).isfinite()).all())
             require(finite, "precision_at", "radius", "small enough not to overflow", radius)
-            above = bounds.above(part.side)
+            above = bounds.above(part.side, part.visible(low, high))
             # i stays if fewer than k others may come above it; j stays out if k are above it.
             stays = (part.top & ((~above).sum(2) - 1 < k)).sum(1)
             enters = (~part.top & (above.sum(1) < k)).sum(1)

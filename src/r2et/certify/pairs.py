@@ -172,10 +172,10 @@ class Pairs:
         order = top.to(torch.uint8).argsort(dim=1, descending=True, stable=True)
         return self.gaps(side, order[:, :k], order[:, k:]).flatten(1).amin(1)
 
-    def above(self, side: Tensor) -> Tensor:
-        """(B, n, n) bool: feature i is proved to stay above feature j."""
+    def above(self, side: Tensor, least: Tensor) -> Tensor:
+        """(B, n, n) bool: feature i is proved to stay above feature j, by more than least (B,)."""
         every = torch.arange(side.shape[1], device=side.device).expand(len(side), -1)
-        return self.gaps(side, every, every) > 0
+        return self.gaps(side, every, every) > least[:, None, None]
 
 
 def _moves(slope: Tensor, norm: Norm) -> tuple[Tensor, Tensor]:
@@ -184,9 +184,10 @@ def _moves(slope: Tensor, norm: Norm) -> tuple[Tensor, Tensor]:
         gram = slope.transpose(1, 2) @ slope
         square = gram.diagonal(dim1=1, dim2=2)
         total = square[:, :, None] + square[:, None]
-        # A hair more, for what the subtraction loses to rounding.
+        # A hair more, for what sums of this length and the subtraction lose to rounding.
+        hair = 1e-13 + 1e-15 * slope.shape[1]
         near, far = total - 2 * gram, total + 2 * gram
-        return tuple((part.clamp(min=0) + 1e-13 * total).sqrt() for part in (near, far))  # type: ignore[return-value]
+        return tuple((part.clamp(min=0) + hair * total).sqrt() for part in (near, far))  # type: ignore[return-value]
     if slope.numel() * slope.shape[2] <= TABLE_NUMBERS:
         a, b = slope[:, :, :, None], slope[:, :, None]
         return (a - b).abs().sum(1), (a + b).abs().sum(1)

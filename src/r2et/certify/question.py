@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
 
 from r2et.certify.boxes import Ball, Norm
-from r2et.certify.rounding import unit_of
+from r2et.certify.rounding import limits, unit_of
 from r2et.certify.steps import Program
 from r2et.certify.tracing import trace
 from r2et.checks import check_k, check_model_input
@@ -36,6 +37,7 @@ class Question:
     clean: Tensor  # (B, n) the gradient itself, up to the factor that of has to the log-odds
     of: Of
     signed: bool
+    normalized: bool
     unit: float
 
     @staticmethod
@@ -82,6 +84,7 @@ class Question:
             plain_gradient,
             explainer.of,
             explainer.reduce == "signed",
+            explainer.normalize,
             unit_of(x.dtype),
         )
 
@@ -95,6 +98,22 @@ class Question:
             side=self.side[chosen],
             clean=self.clean[chosen],
         )
+
+    def visible(self, low: Tensor, high: Tensor) -> Tensor:
+        """(B,) gaps above which features stay apart, for gradients in low..high (B, n).
+
+        The probability's and the loss's gradient is the log-odds' times a factor that the explainer
+        keeps above the square root of the smallest normal number, and `normalize` divides by the
+        sum: either may leave the normal numbers, and features tie.
+        """
+        tiny, huge = limits(self.unit)
+        size = torch.maximum(low.abs(), high.abs()).sum(1)
+        least = torch.zeros_like(size)
+        if self.of in ("probability", "loss"):
+            least = least + 4 * math.sqrt(tiny)
+        if self.normalized:
+            least = least + torch.where(size <= huge, 4 * tiny * size, torch.inf)
+        return least
 
     def ball(self, radius: Tensor, norm: Norm) -> Ball:
         """Balls of these radii (B,) around the rows."""

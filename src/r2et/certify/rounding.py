@@ -14,10 +14,10 @@ def unit_of(dtype: torch.dtype) -> float:
 
 
 @cache
-def _limits(unit: float) -> tuple[float, float]:
-    """The size below which rounding is that of the smallest numbers, and the largest number."""
+def limits(unit: float) -> tuple[float, float]:
+    """The smallest normal and the largest number of the precision with this unit."""
     kind = torch.finfo(torch.float64 if unit < 1e-12 else torch.float32)
-    return kind.tiny / unit, kind.max
+    return kind.tiny, kind.max
 
 
 def rounding(terms: float, unit: float, size: Tensor) -> Tensor:
@@ -26,6 +26,6 @@ def rounding(terms: float, unit: float, size: Tensor) -> Tensor:
     Where they are so small that they leave the normal numbers, each term may be off by the
     smallest of these; where they are so large that part of a sum may overflow, by anything.
     """
-    tiny, huge = _limits(unit)
-    found = terms * unit * (size + tiny)
+    tiny, huge = limits(unit)
+    found = terms * unit * (size + tiny / unit)
     return torch.where(size <= huge, found, torch.inf)

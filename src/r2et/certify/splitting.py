@@ -59,7 +59,8 @@ def proved_in_parts(question: Question, radius: Tensor, norm: Norm, depth: int) 
             weights=weights,
             planes=planes,
         )
-        ok = Pairs(scores, parts.radius, norm, here.signed).border(here.top, here.side) > 0
+        pairs = Pairs(scores, parts.radius, norm, here.signed)
+        ok = pairs.border(here.top, here.side) > here.visible(*pairs.interval())
         if level and norm == "l2" and not bool(ok.all()):
             ok = ok | _empty(question, radius, parts, planes, ok)
         flat = torch.cat(list(weights.values()), 1) if weights else None

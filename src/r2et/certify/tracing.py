@@ -139,6 +139,8 @@ class Recorder(TorchFunctionMode):
             self.refuse(f"{name} without a gradient (no_grad)")
         if torch.is_autocast_enabled(moving[0].device.type):
             self.refuse(f"{name} under autocast")
+        if kwargs.get("out") is not None:
+            self.refuse(f"{name} with out=")
         sources = [self.values[id(a)] for a in moving]
         first = args[0] if args else kwargs.get("input")
         whole = tuple(first.shape[1:]) if isinstance(first, Tensor) else ()
