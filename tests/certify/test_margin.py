@@ -160,3 +160,10 @@ def test_first_layers_of_other_kinds_are_bounded(build, shape):
     found = Gradient(reduce="signed").at(model, x)(there.flatten(0, 1)).view(301, 6, -1)
     mine, other = pair_gaps(found, pairs)
     assert bool((low <= (mine - other.abs()).amin(0) + 1e-12).all())
+
+
+def test_a_changed_setting_is_seen():
+    model, x = double(lambda: MLP(5)), randn(4, 5, dtype=torch.float64)
+    margins(model, x, 0.1, k=2)
+    model.layers[1].negative_slope = 0.7
+    assert torch.allclose(margins(model, x, 0.1, k=2).scores, Gradient()(model, x))

@@ -30,7 +30,7 @@ SOFT = 0.1
 # Above this many entries (n * n * units) features are bounded one by one, not pair by pair.
 TABLE_NUMBERS = 2**22
 
-_TRACED: WeakKeyDictionary[nn.Module, tuple[tuple[int, ...], Program]] = WeakKeyDictionary()
+_TRACED: WeakKeyDictionary[nn.Module, tuple[tuple[int | str, ...], Program]] = WeakKeyDictionary()
 
 
 class Margins(NamedTuple):
@@ -85,10 +85,11 @@ def margins(
 
 
 def traced(model: nn.Module, x: Tensor) -> Program:
-    """The model's steps, traced anew only where its modules or weights were exchanged."""
+    """The model's steps, traced anew only where its modules, their settings or weights changed."""
     parts = (*model.modules(), *model.parameters())
     known = _TRACED.get(model)
-    key = (*map(id, parts), *x.shape[1:])
+    settings = [m.extra_repr() for m in model.modules() if not m._modules]
+    key = (*map(id, parts), *settings, *x.shape[1:])
     if known is not None and known[0] == key:
         return known[1]
     program = trace("margins", model, x)
