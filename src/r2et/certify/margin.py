@@ -57,6 +57,7 @@ def margins(
     of: Of = "log_odds",
     signed: bool = False,
     soft: float = SOFT,
+    top: Tensor | None = None,
 ) -> Margins:
     """Bounds of `pairs` gaps of each row, the lowest among them, differentiable in the weights.
 
@@ -64,7 +65,8 @@ def margins(
     them. Where the first layer is not dense, or wide, features are bounded one by one instead: the
     weakest of the top k against the strongest of the rest, the second weakest against the second
     strongest, and so on. radius: one number, or (B,). soft: the bound of a unit that may switch
-    has no gradient towards switching less; it is given that of a sigmoid this wide.
+    has no gradient towards switching less; it is given that of a sigmoid this wide. top: (B, k),
+    the features that are to be above the others, by default the top k at x.
     """
     with undisturbed(model):
         program = traced(model, x)
@@ -80,7 +82,7 @@ def margins(
         head = head_box(made.boxes[program.output], chosen, of)
         gradients = backward(program, trail, head)
     clean = scores.centre if signed else scores.centre.abs()
-    low, chosen_pairs = _closest(program, gradients, scores.centre.detach(), k, pairs, signed)
+    low, chosen_pairs = _closest(program, gradients, scores.centre.detach(), k, pairs, signed, top)
     return Margins(low, clean, chosen_pairs)
 
 
@@ -128,12 +130,13 @@ def _closest(
     k: int,
     pairs: int,
     signed: bool,
+    given: Tensor | None,
 ) -> tuple[Tensor, Tensor]:
     """(B, P) bounds and (B, P, 2) features."""
     weight = first_weight(program, gradients)
     size = scores if signed else scores.abs()
     top = torch.zeros_like(size, dtype=torch.bool)
-    top = top.scatter(1, size.topk(k, dim=1).indices, True)
+    top = top.scatter(1, size.topk(k, dim=1).indices if given is None else given, True)
     side = torch.ones_like(scores) if signed else 1.0 - 2.0 * (scores < 0).to(scores)
     if weight is None or scores.shape[1] ** 2 * len(weight) > TABLE_NUMBERS:
         features = feature_box(program, gradients)

@@ -16,6 +16,11 @@ from r2et.explain import Explainer, Gradient
 from r2et.penalty.base import RankingPenalty, check_positive
 from r2et.penalty.view import View
 
+# How far from the border, in mean scores, a feature is clearly inside or outside of the top k.
+SOFTNESS = 0.1
+# Sets that differ by one feature are 2 apart: e^(-2 / WIDTH) of a row.
+WIDTH = 0.5
+
 
 @final
 @dataclass(frozen=True, kw_only=True)
@@ -26,6 +31,10 @@ class CertifiedRanking(RankingPenalty):
     above another's (see r2et.certify.margin). Where the penalty is 0, the pairs looked at cannot
     change places in the ball: the `pairs` around the border; the certificate looks at all, which
     is why training reaches a little farther. Warm the radius up over the first half of training.
+
+    individuality: the factor of a second term, the log of how many rows of the batch have a row's
+    top-k set, see `alike`. Without it the cheapest proof is one set for everybody; with it rows are
+    no longer apart, and each process of several sees its own.
     """
 
     explainer: Explainer = field(default=Gradient())
@@ -34,12 +43,13 @@ class CertifiedRanking(RankingPenalty):
     norm: Norm = "l2"
     pairs: int = 8
     margin: float = 0.05
+    individuality: float = 0.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
         where = "CertifiedRanking"
         check_positive(where, radius=self.radius, reach=self.reach)
-        check_positive(where, zero=True, margin=self.margin)
+        check_positive(where, zero=True, margin=self.margin, individuality=self.individuality)
         require(self.norm in ("l2", "linf"), where, "norm", "l2 or linf", self.norm)
         good = type(self.pairs) is int and self.pairs > 0
         require(good, where, "pairs", "a positive whole number", self.pairs)
@@ -63,6 +73,32 @@ class CertifiedRanking(RankingPenalty):
             target=view.given_target,
             of=self.explainer.of,
             signed=self.explainer.reduce == "signed",
+            top=view.given_top(self.k, view.x.flatten(1)),
         )
         scale = scores.abs().mean(1, keepdim=True).clamp(min=torch.finfo(scores.dtype).tiny)
-        return (self.margin - low / scale).clamp(min=0).mean(1)
+        found = (self.margin - low / scale).clamp(min=0).mean(1)
+        if self.individuality:
+            near = 2 * self.radius * self.reach
+            shared = alike(scores / scale, view.x.detach().flatten(1), self.k, near, self.norm)
+            found = found + self.individuality * shared
+        return found
+
+
+def alike(scores: Tensor, x: Tensor, k: int, near: float, norm: Norm = "l2") -> Tensor:
+    """Log of how many rows have a row's top-k set, softly: (B,), from 0 to log B.
+
+    m = sigmoid((scores - border) / SOFTNESS), the border halfway between places k and k + 1, tells
+    the sets apart: log of the sum over rows b of exp(-||m_a - m_b||^2 / WIDTH). Rows up to `near`
+    from a, other than a itself, do not count: balls that meet have one set, if both are proved.
+    scores: (B, n), of mean size 1. x: (B, features).
+    """
+    places = scores.detach().topk(k + 1, dim=1).values
+    border = (places[:, k - 1 : k] + places[:, k:]) / 2
+    inside = torch.sigmoid((scores - border) / SOFTNESS)
+    size = inside.square().sum(1)
+    apart = size[:, None] + size - 2 * inside @ inside.T
+    with torch.no_grad():
+        close = torch.cdist(x, x, p=2.0 if norm == "l2" else torch.inf) <= near
+        own = torch.eye(len(x), dtype=torch.bool, device=x.device)
+    same = torch.exp(-apart / WIDTH).masked_fill(close, 0.0).masked_fill(own, 1.0)
+    return same.sum(1).log()

@@ -91,10 +91,15 @@ class View:
         Not a whole ranking: sorting 1568 pixels costs as much as a training step. Which of two
         equal scores comes first matters to nobody here.
         """
+        given = None if self._order is None else self.given_top(count, self.scores)
+        return self.scores.detach().topk(count, 1).indices if given is None else given
+
+    def given_top(self, count: int, like: Tensor) -> Tensor | None:
+        """(B, count) the same of the ranking given, if one was; like: of the scores' shape."""
         if self._order is None:
-            return self.scores.detach().topk(count, 1).indices
-        check_same_shape(self.where, self._order, self.scores, "order", "the scores")
-        n = self.scores.shape[1]
+            return None
+        check_same_shape(self.where, self._order, like, "order", "the scores")
+        n = like.shape[1]
         low, high = (int(end) for end in self._order.aminmax())
         wrong = low if low < 0 else high
         require(low >= 0 and high < n, self.where, "order", f"of features 0..{n - 1}", wrong)
