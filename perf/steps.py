@@ -28,10 +28,11 @@ RECIPES = {
     "est-h": recipe("est-h"),
     "at": recipe("at"),
     "certified": recipe("certified"),
+    "certified-individual": recipe("certified-individual"),
     "ssr": recipe("ssr"),
     "exact-h": recipe("exact-h"),
 }
-TABLES_ONLY = ("certified", "ssr", "exact-h")
+TABLES_ONLY = ("certified", "certified-individual", "ssr", "exact-h")
 
 
 def loop(model: nn.Module, x: Tensor, y: Tensor, chosen: Recipe, k: int) -> Loop:

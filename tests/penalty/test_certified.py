@@ -154,3 +154,16 @@ def test_individuality_makes_sets_differ_that_are_proved_all_the_same():
         top = ranking(Gradient()(model, x))[:, :K].sort(1).values
         found.append(len(torch.unique(top, dim=0)))
     assert found[0] < found[1]
+
+
+def test_proved_rows_whose_balls_meet_have_one_set():
+    """What bounds individuality from above, whatever the training."""
+    torch.manual_seed(0)
+    model, x = MLP(N, (8,)).double().eval(), torch.rand(300, N, dtype=torch.float64)
+    radius = IntervalCertifier()(model, Gradient(), x, k=K).radius
+    meet = torch.cdist(x, x) < radius[:, None] + radius
+    top = ranking(Gradient()(model, x))[:, :K].sort(1).values
+    same = (top[:, None] == top).all(2)
+    assert int((meet & ~torch.eye(300, dtype=torch.bool)).sum()) > 100
+    assert bool(same[meet].all())
+    assert not bool(same.all())

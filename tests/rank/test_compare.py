@@ -7,7 +7,14 @@ from scipy.stats import pearsonr
 
 from nets import randn
 from r2et.errors import InputError
-from r2et.rank import distinct_top_k, largest_top_k_share, mse, pearson, precision_at_k
+from r2et.rank import (
+    distinct_top_k,
+    effective_top_k,
+    largest_top_k_share,
+    mse,
+    pearson,
+    precision_at_k,
+)
 
 
 def test_precision_by_hand():
@@ -55,6 +62,10 @@ def test_individuality():
     assert largest_top_k_share(scores, 2) == 0.5
     assert distinct_top_k(scores[:1].repeat(9, 1), 2) == 1
     assert largest_top_k_share(scores[:1].repeat(9, 1), 2) == 1.0
+    # Entropy of a half and two quarters: 1.5 bits.
+    assert effective_top_k(scores, 2) == pytest.approx(2**1.5)
+    assert effective_top_k(scores[1:], 2) == pytest.approx(3)
+    assert effective_top_k(scores[:1].repeat(9, 1), 2) == 1.0
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,14 @@ from r2et.metrics.faithfulness import (
 )
 from r2et.metrics.prediction import auc, changed_predictions, sensitivity
 from r2et.metrics.statistics import Interval, PairedTest, bootstrap_interval, paired_test
-from r2et.rank import distinct_top_k, largest_top_k_share, mse, pearson, precision_at_k
+from r2et.rank import (
+    distinct_top_k,
+    effective_top_k,
+    largest_top_k_share,
+    mse,
+    pearson,
+    precision_at_k,
+)
 
 __all__ = [
     "Faithfulness",
@@ -21,6 +28,7 @@ __all__ = [
     "comprehensiveness",
     "dffot",
     "distinct_top_k",
+    "effective_top_k",
     "faithfulness",
     "largest_top_k_share",
     "mse",

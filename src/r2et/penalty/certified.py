@@ -42,7 +42,7 @@ class CertifiedRanking(RankingPenalty):
     reach: float = 1.1
     norm: Norm = "l2"
     pairs: int = 8
-    margin: float = 0.05
+    margin: float = 0.02
     individuality: float = 0.0
 
     def __post_init__(self) -> None:

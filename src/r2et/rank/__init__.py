@@ -3,6 +3,7 @@
 from r2et.rank.bounds import ThicknessBounds, first_order_thickness, thickness_bounds
 from r2et.rank.compare import (
     distinct_top_k,
+    effective_top_k,
     largest_top_k_share,
     mse,
     pearson,
@@ -15,6 +16,7 @@ from r2et.rank.thickness import pairwise_thickness, thickness
 __all__ = [
     "ThicknessBounds",
     "distinct_top_k",
+    "effective_top_k",
     "first_order_thickness",
     "gap",
     "gap_sum",

@@ -48,6 +48,15 @@ def largest_top_k_share(scores: Tensor, k: int) -> float:
     return int(_set_sizes("largest_top_k_share", scores, k).max()) / len(scores)
 
 
+def effective_top_k(scores: Tensor, k: int) -> float:
+    """Individuality: exp of the entropy of the rows' top-k sets, 1..B.
+
+    As many equally frequent sets would be as varied; rare sets hardly count.
+    """
+    share = _set_sizes("effective_top_k", scores, k).double() / len(scores)
+    return float(torch.special.entr(share).sum().exp())
+
+
 def _set_sizes(where: str, scores: Tensor, k: int) -> Tensor:
     check_scores(where, scores)
     check_k(where, k, scores.shape[1])

@@ -122,10 +122,18 @@ _ALL = (
     Recipe(
         "certified",
         CertifiedRanking(),
-        0.1,
+        1.0,
         every=2,
         warm_up=0.5,
         about="gaps that are proved throughout the ball",
+    ),
+    Recipe(
+        "certified-individual",
+        CertifiedRanking(individuality=0.03),
+        3.0,
+        every=4,
+        warm_up=0.5,
+        about="the same, and rows far apart with sets of their own; radius 0.1, wide networks",
     ),
     Recipe("linear", linear=True, about="logistic regression, the honest baseline"),
 )
