@@ -55,10 +55,10 @@ WAYS: list[tuple[str, tuple[int, ...], str, str, dict[str, float]]] = [
     ("hinge, from Vanilla", SMALL, "vanilla", "certified", {"weight": 1.0}),
     ("hinge, Vanilla's ranking", SMALL, "retrain", "certified", {"weight": 3.0, "batch": 64}),
     ("hinge, Vanilla's ranking", SMALL, "retrain", "certified", {"weight": 1.0, "batch": 64}),
-    ("individuality", SMALL, "", "certified-individual", {"individuality": 0.03}),
-    ("individuality", WIDE, "", "certified-individual", {"individuality": 0.01}),
-    ("individuality", WIDE, "", "certified-individual", {"individuality": 0.03}),
-    ("individuality", WIDE, "", "certified-individual", {"individuality": 0.1}),
+    ("individuality", SMALL, "", "certified-individual", {"weight": 1.0}),
+    ("individuality", SMALL, "", "certified-individual", {"weight": 3.0}),
+    ("individuality", WIDE, "", "certified-individual", {"weight": 1.0}),
+    ("individuality", WIDE, "", "certified-individual", {"weight": 3.0}),
 ]
 INTERACTION_WEIGHTS, INTERACTION_RADII = (0.1, 0.3, 1.0, 3.0), (0.1, 0.3, 1.0)
 

@@ -251,6 +251,19 @@ def test_warm_up_grows_the_radius_from_0():
     assert seen == pytest.approx([0.5, 1.0, 1.5, 2.0, 2.0, 2.0, 2.0, 2.0])
 
 
+def test_cool_down_brings_the_steps_down_to_0(monkeypatch):
+    seen, step = [], torch.optim.Adam.step
+
+    def noting(self, *args, **kwargs):
+        seen.append(self.param_groups[0]["lr"])
+        return step(self, *args, **kwargs)
+
+    monkeypatch.setattr(torch.optim.Adam, "step", noting)
+    chosen = Recipe("cooling", cool_down=0.5, batch=100, lr=0.2)
+    fit(None, small(rows=400), chosen, epochs=2, progress=False)
+    assert seen == pytest.approx([0.2, 0.2, 0.2, 0.2, 0.2, 0.15, 0.1, 0.05])
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [

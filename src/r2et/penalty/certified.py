@@ -97,8 +97,7 @@ def alike(scores: Tensor, x: Tensor, k: int, near: float, norm: Norm = "l2") -> 
     inside = torch.sigmoid((scores - border) / SOFTNESS)
     size = inside.square().sum(1)
     apart = size[:, None] + size - 2 * inside @ inside.T
-    with torch.no_grad():
-        close = torch.cdist(x, x, p=2.0 if norm == "l2" else torch.inf) <= near
-        own = torch.eye(len(x), dtype=torch.bool, device=x.device)
-    same = torch.exp(-apart / WIDTH).masked_fill(close, 0.0).masked_fill(own, 1.0)
-    return same.sum(1).log()
+    close = torch.cdist(x, x, p=2.0 if norm == "l2" else torch.inf) <= near
+    # A row is like itself: 1, and no gradient.
+    same = torch.exp(apart * (-1 / WIDTH)).masked_fill(close.fill_diagonal_(True), 0.0)
+    return same.sum(1).log1p()

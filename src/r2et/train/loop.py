@@ -165,6 +165,9 @@ class Loop:
             raise InputError(f"fit: model must be one that can be trained, got {found}.") from error
         self._check(terms)
         self.together.backward(terms.total)
+        if recipe.cool_down:
+            for group in self.optimizer.param_groups:
+                group["lr"] = recipe.lr * self._coolness(total)
         try:
             self.optimizer.step()
         except OverflowError as error:
@@ -198,6 +201,10 @@ class Loop:
             return 1.0, None
         radius: float | None = getattr(recipe.penalty, "radius", None)
         return (share, None) if radius is None else (1.0, share * radius)
+
+    def _coolness(self, total: int) -> float:
+        """The factor of lr: 1, and from where the end begins down to 1 / (its steps)."""
+        return min(1.0, (total - self.state.step) / (self.recipe.cool_down * total))
 
     def _noise(self, batch: Tensor) -> Tensor:
         """Standard normal numbers for a whole batch: the same for any number of processes."""

@@ -29,10 +29,11 @@ class Recipe:
     penalty: k, and radius where it has one, are filled in by `fit`. weight: its factor l. adaptive:
     scale the penalty to the loss first, weight * |(loss + 1) / penalty|, the papers' way. every:
     evaluate the penalty on every n-th batch only, n times as heavy. warm_up: share of the training
-    in which the penalty's radius grows from 0, or its weight if it has no radius. loss_weight: 0
-    where the penalty replaces the loss. rho: train a softplus_rho copy of the network. linear:
-    train a linear model instead. epochs: by default as many as make 3000 batches, within 10..200.
-    patience: stop after so many epochs without a better validation AUC.
+    in which the penalty's radius grows from 0, or its weight if it has no radius. cool_down: share
+    of it, at the end, in which lr falls to 0. loss_weight: 0 where the penalty replaces the loss.
+    rho: train a softplus_rho copy of the network. linear: train a linear model instead. epochs: by
+    default as many as make 3000 batches, within 10..200. patience: stop after so many epochs
+    without a better validation AUC.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Recipe:
     adaptive: bool = False
     every: int = 1
     warm_up: float = 0.0
+    cool_down: float = 0.0
     loss_weight: float = 1.0
     rho: float | None = None
     linear: bool = False
@@ -65,8 +67,9 @@ class Recipe:
         for name in ("weight", "loss_weight", "weight_decay"):
             require(_number(getattr(self, name), 0), where, name, "0 or more", getattr(self, name))
         require(_number(self.lr, 0) and self.lr > 0, where, "lr", "positive", self.lr)
-        good = _number(self.warm_up, 0) and self.warm_up <= 1
-        require(good, where, "warm_up", "in 0..1", self.warm_up)
+        for name in ("warm_up", "cool_down"):
+            value = getattr(self, name)
+            require(_number(value, 0) and value <= 1, where, name, "in 0..1", value)
         good = self.rho is None or (_number(self.rho, 0) and self.rho > 0)
         require(good, where, "rho", "None or positive", self.rho)
         for name in ("adaptive", "linear"):
@@ -130,9 +133,10 @@ _ALL = (
     Recipe(
         "certified-individual",
         CertifiedRanking(individuality=0.03),
-        3.0,
-        every=4,
+        1.0,
+        every=3,
         warm_up=0.5,
+        cool_down=0.5,
         about="the same, and rows far apart with sets of their own; radius 0.1, wide networks",
     ),
     Recipe("linear", linear=True, about="logistic regression, the honest baseline"),
