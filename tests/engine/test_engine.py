@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import engine_work
-from r2et.engine import Lost, engine
+from r2et.engine import LATER, Lost, engine
 from r2et.errors import InputError, R2ETError, UnavailableError
 
 LOCAL = ["here", "processes"]
@@ -56,6 +56,21 @@ def test_items_are_taken_as_needed(run):
         next(results)
         assert len(taken) <= done + 2 * run.workers
     results.close()
+
+
+def test_items_that_hang_on_results(run):
+    known = [2]  # each square but the last is the next item
+
+    def chain():
+        for place in range(4):
+            while len(known) <= place:
+                yield LATER
+            yield known[place]
+
+    for index, result in run(engine_work.square, chain()):
+        known.insert(index + 1, result)
+    assert known == [2, 4, 16, 256, 65536]
+    assert list(run(engine_work.square, [LATER, 3])) == []
 
 
 def test_one_thread_each_and_the_callers_setting_stays(run):

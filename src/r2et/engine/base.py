@@ -24,6 +24,29 @@ class Lost:
     reason: str
 
 
+class Later:
+    """What `items` may give instead of an item: none yet, ask again after the next result."""
+
+
+LATER = Later()
+
+
+class Numbered:
+    """Items with their numbers, one at a time; None at the end, LATER where there is none yet."""
+
+    def __init__(self, items: Iterator[Any]) -> None:
+        self._items, self._count = items, 0
+
+    def take(self) -> tuple[int, Any] | Later | None:
+        """The next item and its number."""
+        for item in self._items:
+            if isinstance(item, Later):
+                return item
+            self._count += 1
+            return self._count - 1, item
+        return None
+
+
 class Engine(ABC):
     """Runs work(item) for each of many items; `with` keeps its workers between runs.
 
@@ -57,8 +80,9 @@ class Engine(ABC):
     ) -> Iterator[tuple[int, Result | Lost]]:
         """Pairs (number of the item, work(item)) in the order in which they are finished.
 
-        Items are taken as they are needed, never all at once. What work raises is raised here, and
-        ends the run.
+        Items are taken as they are needed, never all at once; where the next one hangs on results,
+        LATER stands for it, and ends the run if nothing is under way. What work raises is raised
+        here, and ends the run.
         """
         require(callable(work), "engine", "work", "callable", work)
         iterable = hasattr(items, "__iter__")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any, final
 
-from r2et.engine.base import Engine, Lost
+from r2et.engine.base import Engine, Later, Lost, Numbered
 from r2et.engine.outcome import attempt, unpack
 from r2et.errors import InputError, R2ETError, UnavailableError, first_line
 
@@ -47,14 +47,14 @@ class Cluster(Engine):
         task = ray.remote(num_cpus=1, max_retries=RETRIES)(_attempt)
         under_way: dict[Any, int] = {}
         paths = [path for path in sys.path if path]
-        numbered = enumerate(items)
+        numbered = Numbered(items)
         try:
             while True:
                 while len(under_way) < self._most():
-                    try:
-                        index, item = next(numbered)
-                    except StopIteration:
+                    taken = numbered.take()
+                    if taken is None or isinstance(taken, Later):
                         break
+                    index, item = taken
                     reference = task.remote([stored], [_put(ray, "items", item)], paths)
                     under_way[reference] = index
                 if not under_way:

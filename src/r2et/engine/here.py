@@ -7,7 +7,7 @@ from typing import Any, final
 
 import torch
 
-from r2et.engine.base import Engine
+from r2et.engine.base import Engine, Later, Numbered
 
 
 @final
@@ -20,7 +20,12 @@ class Here(Engine):
 
     def run(self, work: Callable[[Any], Any], items: Iterator[Any]) -> Iterator[tuple[int, Any]]:
         """In order; with one thread, as workers have."""
-        for index, item in enumerate(items):
+        numbered = Numbered(items)
+        while True:
+            taken = numbered.take()
+            if taken is None or isinstance(taken, Later):
+                return
+            index, item = taken
             before = torch.get_num_threads()
             torch.set_num_threads(1)
             try:

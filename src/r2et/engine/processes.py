@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from multiprocessing.connection import wait
 from typing import Any, final
 
-from r2et.engine.base import Engine, Lost, packed
+from r2et.engine.base import Engine, Later, Lost, Numbered, packed
 from r2et.engine.outcome import unpack
 from r2et.engine.worker import Worker
 from r2et.errors import R2ETError
@@ -29,7 +29,7 @@ class Processes(Engine):
     def run(self, work: Callable[[Any], Any], items: Iterator[Any]) -> Iterator[tuple[int, Any]]:
         """One item per worker is under way; the next is taken when a worker is free."""
         blob = packed("work", work)
-        numbered = enumerate(items)
+        numbered = Numbered(items)
         again: deque[tuple[int, bytes]] = deque()
         tries: dict[int, int] = {}
         try:
@@ -59,7 +59,7 @@ class Processes(Engine):
     def _fill(
         self,
         work: bytes,
-        numbered: Iterator[tuple[int, Any]],
+        numbered: Numbered,
         again: deque[tuple[int, bytes]],
     ) -> None:
         """Give an item to every worker that has none, and to new ones up to the limit."""
@@ -67,10 +67,10 @@ class Processes(Engine):
             if again:
                 index, blob = again.popleft()
             else:
-                try:
-                    index, item = next(numbered)
-                except StopIteration:
+                taken = numbered.take()
+                if taken is None or isinstance(taken, Later):
                     return
+                index, item = taken
                 blob = packed("items", item)
             worker = self._free()
             worker.take(index, blob)
