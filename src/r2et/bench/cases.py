@@ -1,0 +1,156 @@
+"""The data sets of the benchmark, and what is tried of each recipe on them."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Any
+
+from r2et.bench.case import Case, Changes, changes
+from r2et.data import DATASETS
+from r2et.errors import InputError
+from r2et.explain import Concept, Gradient, GradientTimesInput
+from r2et.region import Linf
+
+WEIGHTS = tuple(changes(weight=w) for w in (0.003, 0.01, 0.03, 0.1))
+
+# What is tried on tables with the first seed; the choice is then trained with the others.
+TABLES: dict[str, tuple[Changes, ...]] = {
+    "vanilla": ((),),
+    "wd": tuple(changes(weight_decay=w) for w in (1e-4, 1e-3, 1e-2)),
+    "sp": tuple(changes(rho=r) for r in (0.5, 1.0, 3.0)),
+    "est-h": WEIGHTS,
+    "exact-h": WEIGHTS[1:3],
+    "ssr": WEIGHTS[1:3],
+    "at": tuple(changes(radius=r) for r in (0.03, 0.1, 0.3)),
+    "cl": tuple(changes(weight=w) for w in (0.01, 0.1)),
+    "r2et": WEIGHTS,
+    "r2et-mm": WEIGHTS,
+    "r2et-nh": WEIGHTS,
+    "r2et-mm-nh": WEIGHTS,
+    "r2et-ball": tuple(changes(weight=w) for w in (0.01, 0.03, 0.1)),
+    "certified": tuple(changes(weight=w) for w in (0.1, 0.3, 1.0)),
+    "linear": ((),),
+}
+ONLY_TABLES = ("exact-h", "ssr", "cl", "certified", "linear")
+
+
+def _few(**told: Any) -> dict[str, tuple[Changes, ...]]:
+    """One setting of every recipe: what two cores can train of larger networks."""
+    own = {
+        "vanilla": ((),),
+        "wd": (changes(weight_decay=1e-4),),
+        "sp": (changes(rho=3.0),),
+        "at": (changes(radius=0.1),),
+    }
+    names = [name for name in TABLES if name not in ONLY_TABLES]
+    return {name: own.get(name, (changes(**told),)) for name in names}
+
+
+SECOND_DIGIT = range(784, 1568)
+_ALL = (
+    Case("adult", "adult", candidates=TABLES),
+    Case("bank", "bank", candidates=TABLES),
+    Case("compas", "compas", candidates=TABLES),
+    Case(
+        "mnist",
+        "mnist",
+        # The first digit of a pair is explained and attacked, the second is what it is compared
+        # with. 5 of 255 grey levels, as in the papers.
+        explainer=Gradient(of="probability", part=0),
+        judged=Gradient(part=0),
+        region=Linf(5 / 255, bounds=(0, 1), frozen=SECOND_DIGIT),
+        k=50,
+        ks=(10, 30, 50),
+        steps=100,
+        norm="linf",
+        flip_below=0.8,
+        sigma=0.1,
+        epochs=25,
+        batch=64,
+        lr=0.001,
+        slack=0.015,
+        keep="above",
+        rows=200,
+        strong_rows=30,
+        candidates=_few(weight=0.3, warm_up=1.0),
+    ),
+    Case(
+        "cifar10-10k",
+        explainer=Gradient(of="probability", reduce="abs_sum"),
+        judged=Gradient(reduce="abs_sum"),
+        region=Linf(5 / 255, bounds=(0, 1)),
+        k=100,
+        ks=(50, 100),
+        steps=100,
+        norm="linf",
+        flip_below=0.8,
+        sigma=0.1,
+        width=(8,),
+        epochs=4,
+        batch=64,
+        lr=0.001,
+        most=2000,
+        keep="above",
+        rows=30,
+        strong_rows=0,
+        candidates=_few(weight=0.01, every=8),
+    ),
+    Case(
+        "oct-kermany-64",
+        explainer=Concept(),
+        judged=Concept(),
+        region=Linf(5 / 255, bounds=(0, 1)),
+        k=5,
+        ks=(2, 5),
+        steps=100,
+        norm="linf",
+        flip_below=0.8,
+        width=(8,),
+        epochs=5,
+        batch=64,
+        lr=0.001,
+        most=2000,
+        keep="above",
+        rows=30,
+        strong_rows=0,
+        candidates=_few(weight=0.01, every=8),
+    ),
+    Case(
+        "adhd-frontal",
+        explainer=GradientTimesInput(of="probability"),
+        judged=GradientTimesInput(),
+        region=Linf(0.2),
+        k=50,
+        ks=(10, 30, 50),
+        steps=100,
+        norm="linf",
+        flip_below=0.8,
+        sigma=0.1,
+        epochs=10,
+        batch=64,
+        lr=0.001,
+        keep="above",
+        rows=100,
+        strong_rows=30,
+        candidates=_few(weight=0.1),
+    ),
+)
+CASES: dict[str, Case] = {case.data: case for case in _ALL}
+
+
+def case(name: str) -> Case:
+    """The case of this name, or a sentence that lists those there are."""
+    found = CASES.get(name)
+    if found is None:
+        near = difflib.get_close_matches(str(name).lower(), CASES, 1)
+        hint = f" (did you mean {near[0]}?)" if near else ""
+        what = f"of {', '.join(CASES)}{hint}"
+        also = ", which is known but has no case here" if name in DATASETS else ""
+        raise InputError(f"bench: datasets must be {what}, got {name!r}{also}.")
+    return found
+
+
+def standing(name: str) -> str:
+    """A data set's own name, with what it stands in for, if it does."""
+    other = DATASETS[name].source.stands_for
+    return f"{name} (stands in for {other})" if other else name

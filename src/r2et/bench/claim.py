@@ -1,0 +1,111 @@
+"""Claims: one row of a table, with every seed's numbers, the papers', and the records behind."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from r2et.bench.method import title_of
+from r2et.bench.record import Record, refused
+from r2et.errors import InputError
+from r2et.models.files import write
+
+FORMAT = "r2et-claim/1"
+
+
+@dataclass(frozen=True)
+class Figures:
+    """One number of a row: a value per seed, the papers' figure, and whose records say so.
+
+    rows: the mean over seeds for each test row. failed: why there is no value.
+    """
+
+    seeds: tuple[float, ...] = ()
+    reported: float | None = None
+    rows: tuple[float, ...] = ()
+    records: tuple[str, ...] = ()
+    failed: str | None = None
+
+    @property
+    def mean(self) -> float | None:
+        """Over the seeds."""
+        return sum(self.seeds) / len(self.seeds) if self.seeds else None
+
+    @property
+    def spread(self) -> float:
+        """Half of how far the seeds lie apart."""
+        return (max(self.seeds) - min(self.seeds)) / 2 if self.seeds else 0.0
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a table says of one recipe on one data set, and what it rests on."""
+
+    table: str
+    data: str
+    recipe: str
+    chosen: Mapping[str, Any]
+    unreliable: tuple[str, ...]
+    numbers: Mapping[str, Figures]
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    made: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """Of its file, below the folder of claims."""
+        return f"{self.table}/{self.data}-{title_of(self.recipe)}.json"
+
+    def to_json(self) -> str:
+        """The file's text; rows of numbers stay on one line."""
+        told = {"format": FORMAT, **asdict(self)}
+        text = json.dumps(told, indent=1, allow_nan=False, ensure_ascii=False)
+        return re.sub(r"\[[^\[\]{}]*\]", lambda m: " ".join(m[0].split()), text) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str, source: str) -> Claim:
+        """A stored claim; one that is none is refused in a sentence."""
+        try:
+            told = json.loads(text)
+            if told.pop("format") != FORMAT:
+                raise ValueError(f"its format is not {FORMAT}")
+            numbers = {}
+            for name, some in told.pop("numbers").items():
+                lists = {n: tuple(some[n]) for n in ("seeds", "rows", "records")}
+                numbers[name] = Figures(**{**some, **lists})
+            return cls(**{**told, "unreliable": tuple(told["unreliable"])}, numbers=numbers)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            said = f"{source} ({type(error).__name__}: {error})"
+            raise InputError(f"bench: a claim must be a file of r2et bench, got {said}.") from error
+
+
+def save_claims(claims: Iterable[Claim], folder: Path) -> None:
+    """Write each as a file of its own."""
+    for claim in claims:
+        path = folder / claim.name
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write(path, claim.to_json().encode())
+        except OSError as error:
+            raise refused(path, error) from error
+
+
+def load_claims(folder: Path, table: str) -> list[Claim]:
+    """The claims of one table, in the order of their names."""
+    found = sorted((folder / table).glob("*.json"))
+    return [Claim.from_json(path.read_text(), str(path)) for path in found]
+
+
+def made_with(records: Iterable[Record]) -> dict[str, Any]:
+    """Versions, machine, dates and the time that records took, together."""
+    made = [r.made for r in records if r.made]
+    if not made:
+        return {}
+    same = {n: ", ".join(sorted({str(m[n]) for m in made})) for n in ("r2et", "torch", "python")}
+    dates = sorted({m["date"] for m in made})
+    seconds = round(sum(m["seconds"] for m in made), 1)
+    machines = ", ".join(sorted({m["machine"] for m in made}))
+    return {**same, "machine": machines, "date": dates[-1], "seconds": seconds}

@@ -1,0 +1,114 @@
+"""A grid of data, recipes and seeds, and the plan that finds what to measure in it."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Any
+
+from r2et.bench.case import Case, Changes, changes
+from r2et.bench.cases import CASES, ONLY_TABLES, TABLES, case
+from r2et.bench.choice import Choice
+from r2et.bench.method import method
+from r2et.bench.record import Record
+from r2et.bench.task import Measure, Options, Task, Train
+from r2et.errors import require
+from r2et.train import Recipe
+
+ALWAYS_RETRAINED = ("cl",)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """What to run. rows, steps, epochs: smaller than the papers' for a quick look.
+
+    weights: in place of those that are usually tried, for recipes with a penalty.
+    """
+
+    datasets: tuple[str, ...] = ("adult", "bank", "compas")
+    recipes: tuple[str, ...] = tuple(TABLES)
+    seeds: int = 3
+    epochs: int | None = None
+    rows: int | None = None
+    steps: int | None = None
+    weights: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in self.datasets:
+            case(name)
+        for name in self.recipes:
+            method(name)
+        for name in ("datasets", "recipes"):
+            require(bool(getattr(self, name)), "bench", name, "one or more names", "none")
+        for name in ("seeds", "epochs", "rows", "steps"):
+            value = getattr(self, name)
+            good = (value is None and name != "seeds") or (type(value) is int and value > 0)
+            require(good, "bench", name, "a positive whole number", value)
+
+    def candidates(self, own: Case, name: str) -> tuple[Changes, ...]:
+        """What is tried of a recipe on a data set."""
+        found = method(name)
+        if self.weights and isinstance(found, Recipe) and found.penalty is not None:
+            return tuple(changes(weight=w) for w in self.weights)
+        return own.candidates.get(name, ((),))
+
+    def options(self, **told: Any) -> Options:
+        """Options of a measurement, with those of the whole grid."""
+        if self.rows is not None:
+            told["rows"] = self.rows
+        return tuple(sorted(told.items()))
+
+    def attack_options(self, **told: Any) -> Options:
+        """The same for one with the papers' attacks."""
+        return self.options(**told, **({} if self.steps is None else {"steps": self.steps}))
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """One training per seed, by the chosen settings; or why there is none."""
+
+    trains: tuple[Train, ...] = ()
+    changes: Changes = ()
+    unreliable: tuple[str, ...] = ()
+    failed: str | None = None
+    record: str | None = None
+
+
+def inapplicable(own: Case, name: str) -> str | None:
+    """Why a recipe is not for this data, if it is not."""
+    if not own.table and name in ONLY_TABLES:
+        return f"{name} is for tables"
+    return None
+
+
+def chosen(
+    grid: Grid, data: str, name: str, *, retrain: bool = False
+) -> Generator[list[Task], list[Record], Chosen]:
+    """Try a recipe's settings with the first seed, choose, and name the trainings of all seeds."""
+    own = case(data)
+    why = inapplicable(own, name)
+    if why is not None:
+        return Chosen(failed=why)
+    again = retrain or name in ALWAYS_RETRAINED
+    tries = grid.candidates(own, name)
+
+    def train(told: Changes, seed: int) -> Train:
+        vanilla = name == "vanilla"
+        return Train(data, name, told, seed, again and not vanilla, grid.epochs)
+
+    if name == "vanilla":
+        return Chosen(tuple(train((), seed) for seed in range(grid.seeds)))
+    options = grid.attack_options()
+    tried = tuple(Measure(train(told, 0), "validation", options) for told in tries)
+    vanilla = Measure(Train(data, "vanilla", epochs=grid.epochs), "validation", options)
+    (found,) = yield [Choice(tried, vanilla)]
+    if found.failed is not None:
+        return Chosen(failed=found.failed)
+    best = tries[found.measured["index"]]
+    trains = tuple(train(best, seed) for seed in range(grid.seeds))
+    return Chosen(trains, best, found.unreliable, record=found.name)
+
+
+def papers_name(data: str) -> str | None:
+    """What the papers call a data set; None for one that is not theirs."""
+    return CASES[data].paper

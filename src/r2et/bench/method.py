@@ -1,0 +1,62 @@
+"""Methods of others: one small class, or a Recipe, under module:name."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+from torch import nn
+
+from r2et.data import Data
+from r2et.errors import InputError, first_line, require
+from r2et.train import RECIPES, Recipe
+from r2et.train.usual import usual_network
+
+
+@dataclass(frozen=True)
+class Method(ABC):
+    """A way to train that is no recipe; its settings are its fields, and its repr its name.
+
+    The stored network is `network(...)` with the weights of what `train` returns.
+    """
+
+    def network(self, data: Data, seed: int) -> nn.Module:
+        """An untrained network: by default the papers' for data of this shape."""
+        return usual_network(data, None, seed)
+
+    @abstractmethod
+    def train(
+        self, network: nn.Module, data: Data, *, k: int, radius: float, seed: int
+    ) -> nn.Module:
+        """The network, trained; the same weights each time for the same seed."""
+
+
+def method(name: str) -> Recipe | Method:
+    """A recipe by its name, or what module:name is."""
+    if name in RECIPES:
+        return RECIPES[name]
+    if ":" not in name:
+        near = difflib.get_close_matches(name, RECIPES, 1)
+        hint = f" (did you mean {near[0]}?)" if near else ""
+        known = f"one of {', '.join(RECIPES)}, or module:name"
+        raise InputError(f"bench: recipes must be {known}{hint}, got {name!r}.")
+    module, _, attribute = name.partition(":")
+    try:
+        found: Any = getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError, ValueError) as error:
+        said = f"{name!r}: {first_line(error)}"
+        raise InputError(f"bench: recipes must be importable, got {said}.") from error
+    if isinstance(found, type) and issubclass(found, Method):
+        found = found()
+    good = isinstance(found, Recipe | Method)
+    require(good, "bench", name, "a Recipe or a Method", type(found).__name__)
+    checked: Recipe | Method = found
+    return checked
+
+
+def title_of(name: str) -> str:
+    """A recipe's name where a file could be called so."""
+    return name.rpartition(":")[2]

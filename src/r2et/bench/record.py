@@ -1,0 +1,165 @@
+"""Records: one JSON file per finished task, named by what was asked, written whole or not."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from r2et.errors import InputError, require
+from r2et.models.files import write
+
+FORMAT = "r2et-bench/1"
+ASIDE = ".aside"
+
+
+@dataclass(frozen=True)
+class Record:
+    """What came of one task.
+
+    task: its settings. measured: what was found. reported: the papers' figures, None where there
+    are none. unreliable: reasons not to trust the measured. failed: why there is nothing measured.
+    made: versions, machine and durations, the part that differs from run to run.
+    """
+
+    task: dict[str, Any]
+    measured: dict[str, Any] = field(default_factory=dict)
+    reported: dict[str, Any] | None = None
+    unreliable: tuple[str, ...] = ()
+    failed: str | None = None
+    made: dict[str, Any] = field(default_factory=dict)
+    name: str = ""
+
+    def to_json(self) -> str:
+        """The file's text; rows of numbers stay on one line."""
+        told = {
+            "format": FORMAT,
+            "task": self.task,
+            "measured": self.measured,
+            "reported": self.reported,
+            "unreliable": list(self.unreliable),
+            "failed": self.failed,
+            "made": self.made,
+        }
+        text = json.dumps(told, indent=1, allow_nan=False, ensure_ascii=False)
+        return re.sub(r"\[[^\[\]{}]*\]", lambda m: " ".join(m[0].split()), text) + "\n"
+
+
+def digest(settings: Mapping[str, Any]) -> str:
+    """Sixteen letters that stand for settings, in whatever order they are given."""
+    text = json.dumps(settings, sort_keys=True, allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def parse(path: Path) -> Record:
+    """A record's file; ValueError says what is wrong with it."""
+    told = json.loads(path.read_text())
+    if not isinstance(told, dict) or told.get("format") != FORMAT:
+        raise ValueError(f"its format is not {FORMAT}")
+    kinds = {"task": dict, "measured": dict, "unreliable": list, "made": dict}
+    for name, kind in kinds.items():
+        if not isinstance(told.get(name), kind):
+            raise ValueError(f"it has no {name}")
+    return Record(
+        task=told["task"],
+        measured=told["measured"],
+        reported=told.get("reported"),
+        unreliable=tuple(told["unreliable"]),
+        failed=told.get("failed"),
+        made=told["made"],
+        name=path.stem,
+    )
+
+
+class Records:
+    """A folder of records and of the networks that belong to them.
+
+    notes: files that were set aside, in sentences. A record that cannot be read, or that says
+    something else than its name, is renamed, never removed.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self.folder = Path(folder)
+        self.notes: list[str] = []
+        taken = os.path.exists(self.folder) and not os.path.isdir(self.folder)
+        require(not taken, "bench", "out", "a folder", str(folder))
+        try:
+            for part in ("records", "models"):
+                (self.folder / part).mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise refused(self.folder, error) from error
+        for left in self.folder.glob("*/.*.part"):  # a killed process was writing these
+            left.unlink(missing_ok=True)
+        self._known: dict[str, Record] = {}
+        for path in sorted((self.folder / "records").glob("*.json")):
+            self._read(path)
+
+    def find(self, name: str, settings: Mapping[str, Any]) -> Record | None:
+        """The record of this name, if it is there, of these settings, and has its network."""
+        found = self._known.get(name)
+        if found is None:
+            return None
+        path = self.folder / "records" / f"{name}.json"
+        if found.task != json.loads(json.dumps(settings)):
+            self._aside(path, "it is of other settings than its name says")
+            return None
+        network = found.measured.get("network_sha256")
+        if network is not None:
+            try:
+                content = self.model(name)
+            except OSError:
+                self._aside(path, "its network is missing")
+                return None
+            if hashlib.sha256(content).hexdigest() != network:
+                self._aside(path, "its network is not the one that it names")
+                return None
+        return found
+
+    def model(self, name: str) -> bytes:
+        """The stored weights that belong to a record."""
+        return (self.folder / "models" / f"{name}.safetensors").read_bytes()
+
+    def save(self, record: Record, network: bytes | None = None) -> Record:
+        """Write a record, after the network that it speaks of."""
+        try:
+            if network is not None:
+                write(self.folder / "models" / f"{record.name}.safetensors", network)
+            path = self.folder / "records" / f"{record.name}.json"
+            write(path, record.to_json().encode())
+        except OSError as error:
+            raise refused(self.folder, error) from error
+        self._known[record.name] = parse(path)
+        return self._known[record.name]
+
+    def all(self) -> list[Record]:
+        """Every record there is."""
+        return list(self._known.values())
+
+    def _read(self, path: Path) -> None:
+        try:
+            self._known[path.stem] = parse(path)
+        except (ValueError, UnicodeDecodeError) as error:
+            what = "half written or not JSON" if isinstance(error, json.JSONDecodeError) else error
+            self._aside(path, str(what))
+        except OSError as error:
+            raise refused(path, error) from error
+
+    def _aside(self, path: Path, why: str) -> None:
+        number, new = 1, path.with_name(path.name + ASIDE)
+        while new.exists():
+            number += 1
+            new = path.with_name(f"{path.name}{ASIDE}{number}")
+        path.rename(new)
+        self._known.pop(path.stem, None)
+        self.notes.append(f"bench: {path} was set aside as {new.name}: {why}.")
+
+
+def refused(path: Path, error: OSError) -> InputError:
+    """What the system said about a file, in one sentence."""
+    found = f"{path} ({error.strerror or error}); what was there before is unchanged"
+    return InputError(f"bench: out must be a folder to write in, got {found}.")

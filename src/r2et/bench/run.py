@@ -1,0 +1,107 @@
+"""Run tables: plans for every data set and recipe, then files in every format."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from r2et.bench.cases import case, standing
+from r2et.bench.claim import Claim, save_claims
+from r2et.bench.grid import Grid
+from r2et.bench.record import Records, refused
+from r2et.bench.render import latex, markdown, page
+from r2et.bench.schedule import Watch, carry_out
+from r2et.bench.table import Table, make_table
+from r2et.bench.tables import spec
+from r2et.data.inventory import get, state
+from r2et.engine import Engine, engine
+from r2et.errors import InputError
+from r2et.lock import reserved
+from r2et.models.files import write
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run made: tables, the files they are in, and records that were set aside."""
+
+    tables: list[Table] = field(default_factory=list)
+    files: list[Path] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def with_(self, other: Outcome) -> Outcome:
+        """This and another run's."""
+        notes = list(dict.fromkeys([*self.notes, *other.notes]))
+        return Outcome(self.tables + other.tables, self.files + other.files, notes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON: every claim, the files, the notes."""
+        claims = [asdict(row.claim) for table in self.tables for row in table.rows]
+        return {"claims": claims, "files": [str(f) for f in self.files], "notes": self.notes}
+
+
+def run_table(
+    name: str,
+    grid: Grid,
+    out: str | os.PathLike[str],
+    *,
+    kind: str | Engine = "processes",
+    workers: int | None = None,
+    address: str | None = None,
+    budget: float | None = None,
+    watch: Watch | None = None,
+) -> Outcome:
+    """One of TABLE_NAMES or "leaderboard" over a grid; records, claims and tables go to `out`.
+
+    A second run does only what is missing. budget: seconds after which nothing more is begun.
+    """
+    at_hand(grid.datasets)
+    until = None if budget is None else time.monotonic() + budget
+    records = Records(out)
+    with reserved(records.folder / ".running") as free:
+        if not free:
+            taken = f"{out}, where another run is writing"
+            raise InputError(f"bench: out must be a folder of its own, got {taken}.")
+        plans = [spec(name, d).plan(grid, d, r) for d in grid.datasets for r in grid.recipes]
+        with engine(kind, workers, address) as run:
+            claims: list[Claim] = carry_out(plans, records, run, until=until, watch=watch)
+        save_claims(claims, records.folder / "claims")
+        tables = tables_of(name, grid.datasets, claims)
+        files = write_tables(spec(name, grid.datasets[0]).name, tables, records.folder)
+    return Outcome(tables, files, records.notes)
+
+
+def at_hand(datasets: Iterable[str]) -> None:
+    """Bring all data here before anything is trained; what cannot be had is said at once."""
+    for name in datasets:
+        case(name)
+        if state(name) not in ("here", "built in"):
+            get(name, "bench")
+
+
+def tables_of(name: str, datasets: Iterable[str], claims: Iterable[Claim]) -> list[Table]:
+    """One table per data set."""
+    some = list(claims)
+    return [make_table(spec(name, data), data, standing(data), some) for data in datasets]
+
+
+def write_tables(name: str, tables: list[Table], folder: Path) -> list[Path]:
+    """name.md, name.tex and name.html."""
+    title = tables[0].title
+    head = f"# {title}\n\n"
+    texts = {
+        "md": head + "\n".join(f"## {t.data}\n\n{markdown(t)}" for t in tables),
+        "tex": "\n".join(latex(t) for t in tables),
+        "html": page(title, tables),
+    }
+    files = []
+    try:
+        for end, text in texts.items():
+            files.append(folder / f"{name}.{end}")
+            write(files[-1], text.encode())
+    except OSError as error:
+        raise refused(folder, error) from error
+    return files

@@ -1,0 +1,119 @@
+"""The papers' tables, each as data."""
+
+from __future__ import annotations
+
+import difflib
+
+from r2et.bench.cases import case
+from r2et.bench.spec import Part, Spec, precision, share
+from r2et.errors import InputError
+
+ER = precision("ERAttack", "er", ("table1", 0))
+MSE = precision("MSE attack", "mse", ("table1", 1))
+STRONG = precision("StrongAttack", "strong", None)
+PROVED = share("proved", "certified", "share", None, tables_only=True)
+AUC = Part("cAUC", "clean", "auc", higher=None)
+SETS = Part("sets", "clean", "distinct_top_k", higher=None, digits=0)
+
+SPECS: dict[str, Spec] = {
+    spec.name: spec
+    for spec in (
+        Spec(
+            "table1",
+            "Table 1: P@k under attack",
+            (AUC, ER, MSE, STRONG, PROVED, SETS),
+            about="StrongAttack and the share of rows proved are ours; sets: different top-k sets.",
+        ),
+        Spec(
+            "table2",
+            "Table 2: P@k under ERAttack, by explanation",
+            (
+                precision("Grad", "er", ("table2", 0)),
+                precision("SG", "er", ("table2", 1), options=(("explainer", "smoothgrad"),)),
+                precision("IG", "er", ("table2", 2), options=(("explainer", "integrated"),)),
+                AUC,
+            ),
+            about="SmoothGrad and integrated gradients are attacked through the gradient.",
+        ),
+        Spec(
+            "table5",
+            "Tables 3 and 5: P@k and thickness",
+            (
+                precision("ERAttack", "er", ("table5", 0)),
+                Part("thickness", "thickness", "adversarial", ("table5", 1), digits=4),
+                Part("thickness in the ball", "thickness", "probability", digits=4),
+                Part("mean gap", "thickness", "gap", digits=4),
+                AUC,
+            ),
+            about="Thickness: the share of pairs in order, on the way to the attack's points and "
+            "in the whole ball; the mean gap hangs on the scale of a model's gradients.",
+        ),
+        Spec(
+            "table6",
+            "Table 6: AUC before and after the attack",
+            (
+                Part("cAUC, ER", "er", "auc_clean", ("table6", 0)),
+                Part("aAUC, ER", "er", "auc_attacked", ("table6", 1)),
+                Part("cAUC, MSE", "mse", "auc_clean", ("table6", 2)),
+                Part("aAUC, MSE", "mse", "auc_attacked", ("table6", 3)),
+            ),
+            about="Of the attacked rows.",
+        ),
+        Spec(
+            "table8",
+            "Table 8: P@k under ERAttack, from scratch and retrained from Vanilla",
+            (
+                precision("scratch", "er", ("table8", 0)),
+                precision("retrained", "er", ("table8", 1), retrain=True),
+                Part("cAUC, scratch", "clean", "auc", higher=None),
+                Part("cAUC, retrained", "clean", "auc", higher=None, retrain=True),
+            ),
+        ),
+        Spec(
+            "table9",
+            "Table 9: faithfulness",
+            (
+                Part("DFFOT", "faithfulness", "dffot", ("table9", 0), higher=False),
+                Part("COMP", "faithfulness", "comprehensiveness", ("table9", 1)),
+                Part("SUFF", "faithfulness", "sufficiency", ("table9", 2), higher=False),
+                AUC,
+            ),
+            about="DFFOT and SUFF: less is better. Removed features are set to 0.",
+        ),
+        Spec(
+            "leaderboard",
+            "Leaderboard: proved, then under StrongAttack",
+            (PROVED, STRONG, AUC, SETS),
+            order=("proved", "strongattack"),
+            about="At the accuracy threshold; those below it come last.",
+        ),
+    )
+}
+ALIASES = {"table3": "table5"}
+
+
+def table7(data: str) -> Spec:
+    """Table 7: each data set has its own three k."""
+    ks = case(data).ks
+    parts = tuple(
+        precision(f"P@{k}", "er", ("table7", i), options=(("k", k),)) for i, k in enumerate(ks)
+    )
+    hard = tuple(precision(f"P@{k}, StrongAttack", "strong", None, options=(("k", k),)) for k in ks)
+    about = "All of the models trained for the data set's own k."
+    return Spec("table7", "Table 7: P@k under ERAttack, for several k", (*parts, *hard), (), about)
+
+
+TABLE_NAMES = ("table1", "table2", "table3", "table5", "table6", "table7", "table8", "table9")
+
+
+def spec(name: str, data: str) -> Spec:
+    """The table of this name, as it is for a data set."""
+    name = ALIASES.get(name, name)
+    return table7(data) if name == "table7" else SPECS[name]
+
+
+def unknown(name: str, names: tuple[str, ...]) -> InputError:
+    """A sentence about a table or figure that is none."""
+    near = difflib.get_close_matches(name.lower(), names, 1)
+    hint = f" (did you mean {near[0]}?)" if near else ""
+    return InputError(f"bench: name must be one of {', '.join(names)}{hint}, got {name!r}.")

@@ -1,0 +1,86 @@
+"""r2et bench"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import typer
+from rich.console import Console
+from rich.table import Table as Screen
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from r2et.bench.run import Outcome
+    from r2et.bench.table import Number, Table
+
+
+def command(
+    name: str = typer.Argument(
+        help="table1 to table9, figure2 to figure9, leaderboard, or all that fits a budget."
+    ),
+    datasets: str = typer.Option(None, help="Names, as adult,bank; by default the tables."),
+    recipes: str = typer.Option(None, help="Names, as vanilla,r2et, or module:name of your own."),
+    seeds: int = typer.Option(3, help="Trainings of each."),
+    out: str = typer.Option("bench-out", "--out", "-o", help="Folder of records and tables."),
+    engine: str = typer.Option("processes", help="here, processes or ray."),
+    workers: int = typer.Option(None, help="By default one per core."),
+    address: str = typer.Option(None, help="Of a Ray cluster: auto or host:port."),
+    budget: str = typer.Option(None, help="Begin nothing after 30m, 2h, ...; needed for all."),
+    epochs: int = typer.Option(None, help="Fewer, for a quick look."),
+    rows: int = typer.Option(None, help="Test rows, for a quick look."),
+    steps: int = typer.Option(None, help="Of the papers' attacks, for a quick look."),
+    weights: str = typer.Option(None, help="Penalty weights to try, as 0.01,0.1."),
+    as_json: bool = typer.Option(False, "--json", help="Print the claims as JSON."),
+) -> None:
+    """Make the papers' tables and figures; a second run does only what is missing."""
+    from r2et.bench.command import asked, run
+    from r2et.progress import bar
+
+    told = asked(name, datasets, recipes, seeds, epochs, rows, steps, weights, budget)
+    try:
+        with bar(f"bench {name}") as advance:
+
+            def watch(title: str, done: int, left: int) -> None:
+                advance(1, f"{done} done, {left} to go: {title}")
+
+            found = run(told, out, kind=engine, workers=workers, address=address, watch=watch)
+    except KeyboardInterrupt:
+        typer.echo("Stopped; the same command does what is missing.", err=True)
+        raise typer.Exit(130) from None
+    for note in found.notes:
+        typer.echo(note, err=True)
+    if as_json:
+        typer.echo(json.dumps(found.to_dict(), indent=1))
+    else:
+        show(Console(), found)
+
+
+def show(screen: Console, found: Outcome) -> None:
+    """The tables on the terminal, and where the files are."""
+    from r2et.bench.render import missing
+
+    for table in found.tables:
+        screen.print(_screen(table))
+        for note in [*table.notes, *missing(table)]:
+            screen.print(note, markup=False, highlight=False, style="dim")
+    for file in found.files:
+        typer.echo(str(file))
+
+
+def _screen(table: Table) -> Screen:
+    shown = Screen(table.data, *table.columns, title=table.title)
+    for row in table.rows:
+        label = row.recipe + ("°" if row.below else "")
+        shown.add_row(label, *(_cell(number) for number in row.numbers))
+    return shown
+
+
+def _cell(number: Number) -> Text:
+    text = Text("-" if number.why else number.text)
+    if number.mark:
+        text.stylize("bold" if number.mark == "best" else "underline")
+    text.append("†" if number.dagger else "")
+    if number.reported:
+        text.append(f" {number.reported}", style="dim")
+    return text
