@@ -3,15 +3,13 @@
 import sys
 
 from r2et.bench.grid import Grid
-from r2et.bench.run import run_table
+from r2et.bench.run import Runner, run_table
 
 GRID = Grid(("adult",), ("vanilla", "wd"), seeds=2, epochs=1, rows=8, steps=5)
 
 
 def main(out, kind="here", address=None, grid=GRID, name="table9"):
-    return run_table(
-        name, grid, out, kind=kind, workers=2 if address is None else None, address=address
-    )
+    return run_table(name, grid, Runner(out, kind, 2 if address is None else None, address))
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from r2et.bench.method import title_of
 from r2et.bench.record import Record, refused
@@ -82,7 +82,16 @@ class Claim:
             raise InputError(f"bench: a claim must be a file of r2et bench, got {said}.") from error
 
 
-def save_claims(claims: Iterable[Claim], folder: Path) -> None:
+class Storable(Protocol):
+    """A claim or a panel."""
+
+    @property
+    def name(self) -> str: ...
+
+    def to_json(self) -> str: ...
+
+
+def save_claims(claims: Iterable[Storable], folder: Path) -> None:
     """Write each as a file of its own."""
     for claim in claims:
         path = folder / claim.name

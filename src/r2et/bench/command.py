@@ -5,20 +5,24 @@ from __future__ import annotations
 import os
 import re
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from r2et.bench.figures import PICTURES
 from r2et.bench.grid import Grid
-from r2et.bench.run import Outcome, run_table
+from r2et.bench.run import Outcome, Runner, run_figure, run_table
 from r2et.bench.schedule import Watch
 from r2et.bench.tables import TABLE_NAMES, unknown
 from r2et.engine import Engine, engine
 from r2et.errors import InputError
 
-NAMES = (*TABLE_NAMES, "leaderboard", "all")
+NAMES = (*TABLE_NAMES, *PICTURES, "leaderboard", "all")
 UNITS = {"s": 1, "m": 60, "h": 3600}
 # What is worth most comes first: "all" stops where the budget does.
-ORDER = ("table1", "leaderboard", "table5", "table9", "table7", "table8", "table2", "table6")
+ORDER = (
+    *("table1", "leaderboard", "figure2", "figure7", "figure8", "table5", "table9", "figure4"),
+    *("table7", "figure9", "table8", "table2", "table6", "figure3", "figure6", "figure5"),
+)
 
 
 @dataclass(frozen=True)
@@ -50,8 +54,12 @@ def asked(
     told: dict[str, Any] = {"seeds": seeds, "epochs": epochs, "rows": rows, "steps": steps}
     if datasets is not None:
         told["datasets"] = _names(datasets)
+    elif name in PICTURES:
+        told["datasets"] = PICTURES[name].datasets
     if recipes is not None:
         told["recipes"] = _names(recipes)
+    elif name in PICTURES:
+        told["recipes"] = PICTURES[name].recipes
     if weights is not None:
         told["weights"] = tuple(_number(word) for word in _names(weights))
     return Asked(name, Grid(**told), seconds)
@@ -97,6 +105,15 @@ def run(
                 late = f"bench: {name} was not begun within the budget."
                 whole = whole.with_(Outcome(notes=[late]))
                 continue
-            found = run_table(name, told.grid, out, kind=running, budget=left, watch=watch)
-            whole = whole.with_(found)
+            runner = Runner(out, running, budget=left, watch=watch)
+            whole = whole.with_(_one(name, told, runner))
     return whole
+
+
+def _one(name: str, told: Asked, runner: Runner) -> Outcome:
+    if name not in PICTURES:
+        return run_table(name, told.grid, runner)
+    grid = told.grid
+    if told.name == "all":  # each figure has its own data and recipes
+        grid = replace(grid, datasets=PICTURES[name].datasets, recipes=PICTURES[name].recipes)
+    return run_figure(name, grid, runner)

@@ -11,10 +11,12 @@ from typing import Any
 
 from r2et.bench.cases import case, standing
 from r2et.bench.claim import Claim, save_claims
+from r2et.bench.draw import draw
+from r2et.bench.figures import PICTURES
 from r2et.bench.grid import Grid
 from r2et.bench.record import Records, refused
 from r2et.bench.render import latex, markdown, page
-from r2et.bench.schedule import Watch, carry_out
+from r2et.bench.schedule import Plan, Watch, carry_out
 from r2et.bench.table import Table, make_table
 from r2et.bench.tables import spec
 from r2et.data.inventory import get, state
@@ -43,35 +45,51 @@ class Outcome:
         return {"claims": claims, "files": [str(f) for f in self.files], "notes": self.notes}
 
 
-def run_table(
-    name: str,
-    grid: Grid,
-    out: str | os.PathLike[str],
-    *,
-    kind: str | Engine = "processes",
-    workers: int | None = None,
-    address: str | None = None,
-    budget: float | None = None,
-    watch: Watch | None = None,
-) -> Outcome:
-    """One of TABLE_NAMES or "leaderboard" over a grid; records, claims and tables go to `out`.
+@dataclass(frozen=True)
+class Runner:
+    """Where things run and go. budget: seconds after which nothing more is begun."""
 
-    A second run does only what is missing. budget: seconds after which nothing more is begun.
-    """
+    out: str | os.PathLike[str]
+    kind: str | Engine = "processes"
+    workers: int | None = None
+    address: str | None = None
+    budget: float | None = None
+    watch: Watch | None = None
+
+    def __call__(self, plans: Iterable[Plan]) -> tuple[list[Any], Records]:
+        """Carry out plans in the folder, alone; a second run does only what is missing."""
+        until = None if self.budget is None else time.monotonic() + self.budget
+        records = Records(self.out)
+        with reserved(records.folder / ".running") as free:
+            if not free:
+                taken = f"{self.out}, where another run is writing"
+                raise InputError(f"bench: out must be a folder of its own, got {taken}.")
+            with engine(self.kind, self.workers, self.address) as run:
+                found = carry_out(plans, records, run, until=until, watch=self.watch)
+        return found, records
+
+
+def run_table(name: str, grid: Grid, runner: Runner) -> Outcome:
+    """One of TABLE_NAMES or "leaderboard" over a grid: records, claims, and files of tables."""
     at_hand(grid.datasets)
-    until = None if budget is None else time.monotonic() + budget
-    records = Records(out)
-    with reserved(records.folder / ".running") as free:
-        if not free:
-            taken = f"{out}, where another run is writing"
-            raise InputError(f"bench: out must be a folder of its own, got {taken}.")
-        plans = [spec(name, d).plan(grid, d, r) for d in grid.datasets for r in grid.recipes]
-        with engine(kind, workers, address) as run:
-            claims: list[Claim] = carry_out(plans, records, run, until=until, watch=watch)
-        save_claims(claims, records.folder / "claims")
-        tables = tables_of(name, grid.datasets, claims)
-        files = write_tables(spec(name, grid.datasets[0]).name, tables, records.folder)
+    plans = [spec(name, d).plan(grid, d, r) for d in grid.datasets for r in grid.recipes]
+    claims, records = runner(plans)
+    save_claims(claims, records.folder / "claims")
+    tables = tables_of(name, grid.datasets, claims)
+    files = write_tables(spec(name, grid.datasets[0]).name, tables, records.folder)
     return Outcome(tables, files, records.notes)
+
+
+def run_figure(name: str, grid: Grid, runner: Runner) -> Outcome:
+    """One of PICTURES over a grid: records, panels, PNG and PDF."""
+    at_hand(grid.datasets)
+    picture = PICTURES[name]
+    plans = [picture.plan(grid, d, r) for d in grid.datasets for r in grid.recipes]
+    panels, records = runner(plans)
+    save_claims(panels, records.folder / "claims")
+    files = draw(name, picture.title, panels, records.folder)
+    failed = [f"bench: {p.data}, {p.recipe}: {p.failed}." for p in panels if p.failed]
+    return Outcome([], files, [*records.notes, *failed])
 
 
 def at_hand(datasets: Iterable[str]) -> None:
