@@ -21,7 +21,8 @@ FORMAT = "r2et-claim/1"
 class Figures:
     """One number of a row: a value per seed, the papers' figure, and whose records say so.
 
-    rows: the mean over seeds for each test row. failed: why there is no value.
+    rows: the mean over seeds for each test row. failed: why there is no value. unreliable: what
+    speaks against it.
     """
 
     seeds: tuple[float, ...] = ()
@@ -29,6 +30,7 @@ class Figures:
     rows: tuple[float, ...] = ()
     records: tuple[str, ...] = ()
     failed: str | None = None
+    unreliable: tuple[str, ...] = ()
 
     @property
     def mean(self) -> float | None:
@@ -74,7 +76,7 @@ class Claim:
                 raise ValueError(f"its format is not {FORMAT}")
             numbers = {}
             for name, some in told.pop("numbers").items():
-                lists = {n: tuple(some[n]) for n in ("seeds", "rows", "records")}
+                lists = {n: tuple(some[n]) for n in ("seeds", "rows", "records", "unreliable")}
                 numbers[name] = Figures(**{**some, **lists})
             return cls(**{**told, "unreliable": tuple(told["unreliable"])}, numbers=numbers)
         except (ValueError, KeyError, TypeError, AttributeError) as error:

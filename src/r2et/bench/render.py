@@ -41,18 +41,22 @@ def _settings(row: Row) -> str:
 
 
 def missing(table: Table) -> list[str]:
-    """What could not be had, and why; and whose accuracy is below the threshold."""
-    found = []
+    """What could not be had, and why; whose accuracy is below the threshold; what is in doubt."""
     why: dict[str, list[str]] = {}
+    doubts: dict[str, list[str]] = {}
     for row in table.rows:
         for title, number in zip(table.columns, row.numbers, strict=True):
             if number.why:
                 why.setdefault(number.why, []).append(f"{row.recipe} {title}")
-    for reason, places in why.items():
-        shown = ", ".join(places[:4]) + (f" and {len(places) - 4} more" if len(places) > 4 else "")
-        found.append(f"- {shown}: {reason.rstrip('.')}.")
+            for doubt in number.doubts:
+                doubts.setdefault(doubt, []).append(f"{row.recipe} {title}")
+    found = [f"- {_few(places)}: {reason.rstrip('.')}." for reason, places in why.items()]
     found += [f"° {row.recipe}: {row.below}." for row in table.rows if row.below]
-    return found
+    return found + [f"? {_few(places)}: {doubt.rstrip('.')}." for doubt, places in doubts.items()]
+
+
+def _few(places: list[str]) -> str:
+    return ", ".join(places[:4]) + (f" and {len(places) - 4} more" if len(places) > 4 else "")
 
 
 ESCAPES = {"&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}"}

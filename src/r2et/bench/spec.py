@@ -80,8 +80,10 @@ class Spec:
                 refused[part.key] = way.failed
             elif part.retrain and recipe == "sp":
                 refused[part.key] = "softplus changes the network, so nothing is retrained"
-            elif (part.tables_only and not own.table) or not rows:
-                refused[part.key] = "for tables of this size only"
+            elif part.tables_only and not own.table:
+                refused[part.key] = "proofs are measured on tables"
+            elif not rows:
+                refused[part.key] = "too many features for StrongAttack on a small machine"
             else:
                 pick = grid.attack_options if part.kind in ATTACKING else grid.options
                 options = pick(**dict(part.options))
@@ -124,4 +126,6 @@ def gathered(part: Part, records: list[Record], reported: float | None) -> Figur
     if part.rows is not None:
         columns = zip(*(r.measured[part.rows] for r in records), strict=True)
         rows = tuple(round(sum(column) / len(records), 4) for column in columns)
-    return Figures(tuple(values), reported, rows, tuple(r.name for r in records))
+    doubts = tuple(dict.fromkeys(why for r in records for why in r.unreliable))
+    names = tuple(r.name for r in records)
+    return Figures(tuple(values), reported, rows, names, unreliable=doubts)

@@ -18,7 +18,7 @@ class Number:
     """One number as it is shown. text: value and spread; reported: the papers' figure.
 
     mark: "best", "second" or "". dagger: significantly better than the best of the other kind.
-    why: why there is no value.
+    why: why there is no value. doubts: what speaks against it.
     """
 
     text: str = ""
@@ -26,6 +26,7 @@ class Number:
     mark: str = ""
     dagger: bool = False
     why: str = ""
+    doubts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,7 @@ def _number(part: Part, claim: Claim, marks: dict[str, tuple[str, bool]]) -> Num
     if some.mean is None:
         return Number(reported=told, why=some.failed or "not measured")
     mark, dagger = marks.get(claim.recipe, ("", False))
-    return Number(shown(part, some), told, mark, dagger)
+    return Number(shown(part, some), told, mark, dagger, doubts=some.unreliable)
 
 
 def _paper_digits(part: Part) -> int:

@@ -236,4 +236,12 @@ class Measure(Task):
         found = MEASURES[self.kind](
             own, self.of.rebuild(given[0]), own.load(), **dict(self.options)
         )
-        return Done(found, given[0].record.unreliable)
+        return Done(found, (*given[0].record.unreliable, *doubts(found)))
+
+
+def doubts(measured: dict[str, Any]) -> tuple[str, ...]:
+    """What a measurement says against itself."""
+    ties, rows = measured.get("tied_rows", 0), measured.get("rows", 0)
+    if not ties:
+        return ()
+    return (f"{ties} of {rows} rows have equal scores at the border, ranked by feature number",)

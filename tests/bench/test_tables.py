@@ -1,0 +1,165 @@
+"""Tables made of claims: who wins, what is significant, what is missing; the papers' figures."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+import bench_method
+from bench_run import main
+from r2et.bench.cases import CASES, TABLES, standing
+from r2et.bench.claim import Claim, Figures, load_claims, save_claims
+from r2et.bench.grid import Grid
+from r2et.bench.papers import figure, papers
+from r2et.bench.render import latex, markdown, missing, page
+from r2et.bench.spec import Part, Spec, precision
+from r2et.bench.table import make_table
+from r2et.bench.tables import SPECS, TABLE_NAMES, spec
+from r2et.errors import InputError
+from r2et.train import RECIPES
+
+SPEC = Spec(
+    "table1", "Title", (precision("P", "er", None), Part("AUC", "clean", "auc", higher=None))
+)
+MADE = {
+    "r2et": "0",
+    "torch": "2",
+    "python": "3",
+    "machine": "m",
+    "date": "2026-01-01",
+    "seconds": 9,
+}
+
+
+def claim(recipe, seeds, rows=(), below=(), auc=0.9, **more):
+    numbers = {"p": Figures(tuple(seeds), rows=tuple(rows), **more), "auc": Figures((auc,))}
+    told = {"k": 8, "seeds": len(seeds), "epochs": None, "rows": None}
+    return Claim("table1", "adult", recipe, {}, tuple(below), numbers, told, MADE)
+
+
+def made(*claims, spec=SPEC):
+    return make_table(spec, "adult", "adult", claims)
+
+
+def marks(table):
+    return {row.recipe: (row.numbers[0].mark, row.numbers[0].dagger) for row in table.rows}
+
+
+def test_winner_runner_up_and_who_does_not_race():
+    table = made(
+        claim("vanilla", [0.5, 0.7]),
+        claim("sp", [0.8, 0.8]),
+        claim("r2et", [0.9, 0.9]),
+        claim("at", [1.0, 1.0], below=["validation AUC 0.5, below the threshold 0.8"]),
+        claim("linear", [1.0, 1.0]),
+    )
+    found = marks(table)
+    assert found["r2et"][0] == "best"
+    assert found["sp"][0] == "second"
+    assert found["vanilla"][0] == found["at"][0] == found["linear"][0] == ""
+    assert table.rows[0].numbers[0].text == "60.0 ± 10.0"
+    assert "at°" in latex(table).replace(r"$^\circ$", "°")
+    assert "° at: validation AUC 0.5, below the threshold 0.8." in missing(table)
+    assert [row.numbers[1].mark for row in table.rows] == [""] * 5
+
+
+def test_equal_values_share_a_place():
+    found = marks(made(claim("sp", [0.9]), claim("r2et", [0.9]), claim("wd", [0.8])))
+    assert found["sp"][0] == found["r2et"][0] == "best"
+    assert found["wd"][0] == "second"
+
+
+def test_less_is_better_where_it_is():
+    low = Spec("t", "T", (replace(SPEC.parts[0], higher=False), SPEC.parts[1]))
+    assert marks(made(claim("sp", [0.9]), claim("r2et", [0.1]), spec=low))["r2et"][0] == "best"
+
+
+def test_the_dagger_needs_rows_that_differ_all_the_same_way():
+    apart = [0.9, 0.8, 0.9, 0.8, 0.9, 0.8], [0.7, 0.65, 0.7, 0.6, 0.7, 0.6]
+    found = marks(made(claim("r2et", [0.85], apart[0]), claim("sp", [0.66], apart[1])))
+    assert found["r2et"] == ("best", True)
+    found = marks(made(claim("r2et", [0.66], apart[1]), claim("sp", [0.85], apart[0])))
+    assert found["sp"] == ("best", True)
+    mixed = [0.9, 0.1, 0.8, 0.2, 0.9, 0.3], [0.1, 0.9, 0.2, 0.8, 0.3, 0.7]
+    found = marks(made(claim("r2et", [0.53], mixed[0]), claim("sp", [0.5], mixed[1])))
+    assert found["r2et"] == ("best", False)
+
+
+def test_what_is_missing_and_what_is_doubted_is_said_in_every_format():
+    failed = claim("ssr", [], failed="ssr is for tables")
+    doubted = claim("wd", [0.8], unreliable=("3 of 9 rows have equal scores",))
+    table = made(failed, doubted, claim("r2et", [0.9], reported=0.875))
+    for text in (markdown(table), latex(table), page("Title", [table])):
+        assert "ssr P: ssr is for tables." in text
+        assert "wd P: 3 of 9 rows have equal scores." in text
+    assert "<sub>0.9</sub>" in markdown(table)
+    linked = markdown(table, lambda row: f"records/{row.claim.name}")
+    assert "**[90.0](records/table1/adult-r2et.json)**" in linked
+
+
+def test_latex_escapes_and_html_escapes():
+    table = replace(made(claim("r2et", [0.9])), data="50 % & <b>_x")
+    assert r"50 \% \& <b>\_x" in latex(table)
+    assert "50 % &amp; &lt;b&gt;_x" in page("T", [table])
+
+
+def test_the_leaderboard_is_ordered_by_proof_then_attack():
+    def entry(recipe, proved, strong, below=()):
+        told = {"proved": Figures((proved,)), "strongattack": Figures((strong,))}
+        told |= {"cauc": Figures((0.9,)), "sets": Figures((3,))}
+        settings = {"k": 8, "seeds": 1, "epochs": None, "rows": None}
+        return Claim("leaderboard", "adult", recipe, {}, below, told, settings, MADE)
+
+    some = [entry("a", 0.0, 0.7), entry("b", 0.5, 0.2), entry("c", 0.0, 0.9)]
+    some.append(entry("d", 1.0, 1.0, ("validation AUC below",)))
+    table = make_table(SPECS["leaderboard"], "adult", "adult", some)
+    assert [row.recipe for row in table.rows] == ["b", "c", "a", "d"]
+
+
+def test_claims_come_back_as_they_were_and_others_are_refused(tmp_path):
+    mine = claim("r2et", [0.5, 0.25], [0.5, 1.0], unreliable=("why",))
+    save_claims([mine], tmp_path)
+    assert load_claims(tmp_path, "table1") == [mine]
+    path = tmp_path / mine.name
+    for text in ("{", "[]", '{"format": "other"}', json.dumps({"format": "r2et-claim/1"})):
+        path.write_text(text)
+        with pytest.raises(InputError, match="bench: a claim must be a file of r2et bench, got"):
+            load_claims(tmp_path, "table1")
+
+
+def test_the_papers_figures():
+    assert figure("table1", "adult", "r2et-nh", 0) == 97.5
+    assert figure("table1", "cifar10", "r2et-mm", 0) == 78.0
+    assert figure("table1", "adhd", "r2et", 0) == 71.6
+    assert figure("table8", "bank", "exact-h", 1) is None
+    assert figure("table1", None, "r2et", 0) is None
+    assert figure("table1", "mnist", "ssr", 0) is None
+    for table, rows in papers().items():
+        assert set(rows) <= set(RECIPES), table
+        lengths = {len(numbers) for row in rows.values() for numbers in row.values()}
+        assert len(lengths) == 1, table
+    # The second number of Table 8's scratch column is Table 1's first.
+    for recipe in ("vanilla", "wd", "r2et", "est-h"):
+        assert papers()["table8"][recipe]["adult"][0] == papers()["table1"][recipe]["adult"][0]
+
+
+def test_every_case_and_every_table_fit_together():
+    assert set(TABLES) == set(RECIPES)
+    for own in CASES.values():
+        assert set(own.candidates) <= set(RECIPES)
+    for name in TABLE_NAMES:
+        keys = [part.key for part in spec(name, "mnist").parts]
+        assert len(set(keys)) == len(keys)
+    assert standing("adhd-frontal") == "adhd-frontal (stands in for the papers' BP)"
+    assert CASES["adhd-frontal"].paper is CASES["oct-kermany-64"].paper is None
+
+
+def test_somebody_elses_method_and_recipe(tmp_path):
+    names = ("vanilla", "bench_method:Short", "bench_method:LONGER", "bench_method:HEAVY")
+    grid = Grid(("adult",), names, seeds=1, epochs=1, rows=8, steps=5)
+    table = main(tmp_path, grid=grid, name="table9").tables[0]
+    assert sorted(row.recipe for row in table.rows) == sorted(names)
+    found = {row.recipe: row.numbers[3].text for row in table.rows}
+    assert len(set(found.values())) == 4
+    told = json.loads(next((tmp_path / "records").glob("adult-Short-train*")).read_text())
+    assert told["task"]["settings"] == repr(bench_method.Short()) == "Short(steps=60)"
