@@ -181,6 +181,19 @@ def test_an_engine_is_given_back_and_the_outer_with_ends_it(pool):
     assert alone._pool == []
 
 
+def test_results_that_nobody_wants_any_more():
+    with engine("processes", workers=2) as run:
+        held = run(engine_work.square, itertools.count())
+        next(held)
+        workers = [worker.process.pid for worker in run._pool]
+    assert run._pool == []  # though `held` is still there
+    assert not any(os.path.exists(f"/proc/{pid}") for pid in workers)
+    with run:
+        assert sorted(run(engine_work.square, range(3))) == [(0, 0), (1, 1), (2, 4)]
+        held.close()
+        assert sorted(run(engine_work.square, range(3))) == [(0, 0), (1, 1), (2, 4)]
+
+
 def test_ray_leaves_no_warning_behind(ray_pool):
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")

@@ -59,7 +59,7 @@ class Engine(ABC):
         require(good, "engine", "workers", "None or a positive whole number", workers)
         self.workers = usable_cores() if workers is None else workers
         self._depth = 0
-        self._running = False
+        self._under_way: object | None = None  # the run, while there is one
 
     def __enter__(self: Self) -> Self:
         self._depth += 1
@@ -73,6 +73,7 @@ class Engine(ABC):
     ) -> None:
         self._depth -= 1
         if self._depth == 0:
+            self._under_way = None  # whoever still holds its results has lost interest
             self.close()
 
     def __call__(
@@ -87,16 +88,22 @@ class Engine(ABC):
         require(callable(work), "engine", "work", "callable", work)
         iterable = hasattr(items, "__iter__")
         require(iterable, "engine", "items", "something to iterate over", type(items).__name__)
-        require(not self._running, "engine", "the run before", "at its end", "one under way")
+        free = self._under_way is None
+        require(free, "engine", "the run before", "at its end", "one under way")
         return self._guarded(work, iter(items))
 
     def _guarded(self, work: Callable[[Any], Any], items: Iterator[Any]) -> Iterator[Any]:
-        self._running = True
-        with self:
-            try:
-                yield from self.run(work, items)
-            finally:
-                self._running = False
+        mine = self._under_way = object()
+        # Not `with self`: the caller's own `with` must end the workers even while a traceback, or
+        # somebody else, holds on to this generator.
+        alone = self._depth == 0
+        try:
+            yield from self.run(work, items)
+        finally:
+            if self._under_way is mine:
+                self._under_way = None
+                if alone:
+                    self.close()
 
     @abstractmethod
     def run(self, work: Callable[[Any], Any], items: Iterator[Any]) -> Iterator[tuple[int, Any]]:

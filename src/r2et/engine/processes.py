@@ -45,14 +45,15 @@ class Processes(Engine):
                         yield from self._died(worker, tries, again)
                     elif not worker.ready:
                         worker.ready = True
-                        worker.send(blob)
+                        worker.send()
                     else:
                         index, worker.index = worker.index, None
                         assert index is not None
                         tries.pop(index, None)
                         yield index, unpack(said)
         finally:
-            for worker in [one for one in self._pool if one.index is not None]:
+            busy_here = [w for w in self._pool if w.index is not None and w.work is blob]
+            for worker in busy_here:
                 self._pool.remove(worker)
                 worker.end()
 
@@ -72,10 +73,7 @@ class Processes(Engine):
                     return
                 index, item = taken
                 blob = packed("items", item)
-            worker = self._free()
-            worker.take(index, blob)
-            if worker.ready:
-                worker.send(work)
+            self._free().take(work, index, blob)
 
     def _free(self) -> Worker:
         """A worker without an item; one that died idle is replaced."""

@@ -68,21 +68,24 @@ class Worker:
             self.process.start()
         theirs.close()
         self.ready = False
-        self.known: bytes | None = None
+        self.known: bytes | None = None  # the work that it has
+        self.work: bytes | None = None  # the work of its item
         self.index: int | None = None  # of the item it has
         self.blob = b""
 
-    def take(self, index: int, blob: bytes) -> None:
-        """Give it an item, to be sent when it is ready."""
-        self.index, self.blob = index, blob
+    def take(self, work: bytes, index: int, blob: bytes) -> None:
+        """Give it an item; it is sent when the worker is ready."""
+        self.work, self.index, self.blob = work, index, blob
+        if self.ready:
+            self.send()
 
-    def send(self, work: bytes) -> None:
+    def send(self) -> None:
         """Send the item, and the work first where it does not know it. A dead worker is no error:
         its end is seen where all are waited for."""
         try:
-            if self.known is not work:
-                self.pipe.send_bytes(pickle.dumps(("work", work)))
-                self.known = work
+            if self.known is not self.work:
+                self.pipe.send_bytes(pickle.dumps(("work", self.work)))
+                self.known = self.work
             self.pipe.send_bytes(pickle.dumps(("item", self.blob)))
         except (BrokenPipeError, ConnectionResetError):
             pass
