@@ -61,6 +61,8 @@ def test_the_summary_has_every_promised_figure_with_its_interval(found):
         assert low <= value <= high, name
     assert type(told["distinct_top_k"]) is int
     assert found.skipped == []
+    assert found.found["counts"]["auc_linear"] == 48
+    assert "IEEE arithmetic" in found.found["assumptions"]
     assert all(not isinstance(value, dict | list) for value in told.values())
 
 

@@ -34,6 +34,11 @@ class LinearBaseline:
             self.y.append(y)
             self.numbers += x.numel()
 
+    @property
+    def rows(self) -> int:
+        """How many rows the linear model is shown."""
+        return sum(len(y) for y in self.y)
+
     def auc(self) -> list[float]:
         """AUC of each fold of a cross-validation; empty where the rows are too few for one."""
         if not self.y:

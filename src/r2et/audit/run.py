@@ -25,6 +25,7 @@ from r2et.audit.settings import BEYOND, WHERE, Settings, rows_at_once
 from r2et.audit.shown import show
 from r2et.audit.source import Chunk, Source
 from r2et.audit.summary import curve, summarize
+from r2et.certify.interval import ASSUMPTIONS
 from r2et.engine import Engine, Lost
 from r2et.engine import engine as open_engine
 from r2et.errors import R2ETError, require
@@ -100,7 +101,7 @@ def audit(
     columns, pictured = joined(parts)
     check_bracket(columns)
     late = until is not None and time.time() > until
-    summary, counts = summarize(columns, settings, linear.auc())
+    summary, counts = summarize(columns, settings, linear)
     return Audit(
         {
             "format": FORMAT,
@@ -116,6 +117,7 @@ def audit(
             "summary": summary,
             "counts": counts,
             "skipped": left_out(parts, source, linear, until),
+            "assumptions": ASSUMPTIONS if "radius_certified" in columns else None,
             "durations": durations(parts),
             "rows": row_columns(columns),
             "curve": curve(columns, settings),

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 from torch import Tensor
 
+from r2et.audit.linear import LinearBaseline
 from r2et.audit.measures import Columns
 from r2et.audit.settings import Settings
 from r2et.metrics import bootstrap_interval
@@ -36,7 +37,7 @@ POINTS = 40  # of the curve
 
 
 def summarize(
-    columns: Columns, settings: Settings, linear: list[float]
+    columns: Columns, settings: Settings, linear: LinearBaseline
 ) -> tuple[dict[str, Any], dict[str, int]]:
     """The flat summary of an audit, and how many rows are behind each figure."""
     found: dict[str, Any] = {
@@ -73,8 +74,9 @@ def summarize(
     sets, largest = top_sets(columns["top"])
     found["distinct_top_k"] = sets
     put_mean("largest_top_k_share", largest)
-    mean = float(np.mean(linear)) if linear else None
-    put("auc_linear", mean, min(linear, default=None), max(linear, default=None), len(linear))
+    folds = linear.auc()
+    mean = float(np.mean(folds)) if folds else None
+    put("auc_linear", mean, min(folds, default=None), max(folds, default=None), linear.rows)
     return found, counts
 
 
