@@ -46,9 +46,9 @@ def test_several_audits_under_a_title(run, tmp_path):
         (("0.json", "half.json"),
          "read_audit: file must be whole JSON, got half.json"
          " (half a file: it ends in the middle)."),
-        (("0.json", "-o", "no/page.html"),
-         "page: path must be a file that can be written, got no/page.html"
-         " (No such file or directory)."),
+        (("0.json", "-o", "0.json/page.html"),
+         "page: path must be a file that can be written, got 0.json/page.html"
+         " (File exists)."),
     ],
 )  # fmt: skip
 def test_bad_input_is_one_sentence_and_exit_code_2(run, tmp_path, arguments, sentence):

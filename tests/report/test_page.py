@@ -232,9 +232,15 @@ def test_a_folder_that_cannot_be_written(tmp_path, monkeypatch):
     assert list(folder.iterdir()) == []
 
 
-@pytest.mark.parametrize("place", ["nowhere/page.html", "folder"])
+def test_the_folder_is_made(tmp_path):
+    page([tabular()], tmp_path / "new" / "deep" / "page.html")
+    assert (tmp_path / "new" / "deep" / "page.html").exists()
+
+
+@pytest.mark.parametrize("place", ["file/page.html", "folder"])
 def test_a_path_that_is_no_file(place, tmp_path):
     (tmp_path / "folder").mkdir()
+    (tmp_path / "file").touch()
     with pytest.raises(InputError, match="page: path must be a file that can be written, got "):
         page([tabular()], tmp_path / place)
-    assert [p.name for p in tmp_path.rglob("*")] == ["folder"]
+    assert sorted(p.name for p in tmp_path.rglob("*")) == ["file", "folder"]
