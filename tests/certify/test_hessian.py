@@ -103,3 +103,10 @@ def test_a_branch_that_leads_nowhere_is_no_matter():
     found = certify(model, Gradient(), x, k=2).radius
     assert torch.equal(found, certify(plain, Gradient(), x, k=2).radius)
     assert float(found.min()) > 0
+
+
+def test_a_network_without_weights_has_an_estimate():
+    model, x = nn.Sequential(nn.Tanh(), nn.Flatten()).eval(), randn(3, 2)
+    for samples in (None, 5):
+        found = HessianCertifier(samples=samples)(model, Gradient(of="logit"), x, k=1)
+        assert float(found.radius.min()) > 0

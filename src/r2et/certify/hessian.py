@@ -14,7 +14,7 @@ from r2et.certify.base import Certificate, Certifier
 from r2et.certify.boxes import Ball, Norm
 from r2et.certify.features import check_gradient, gradient_box
 from r2et.certify.question import Question
-from r2et.certify.rounding import rounding
+from r2et.certify.rounding import rounding, unit_of
 from r2et.certify.search import largest_radius
 from r2et.certify.second import hessian_box
 from r2et.certify.steps import MaxPool
@@ -134,7 +134,7 @@ class HessianCertifier(Certifier):
         generator = torch.Generator().manual_seed(self.seed)
         moves = ball.sample(torch.zeros_like(part.x), self.samples, generator=generator)
         explain = Gradient(reduce="signed", of="logit" if part.of == "logit" else "log_odds")
-        kind = next(model.parameters()).dtype
+        kind = torch.float32 if part.unit > unit_of(torch.float64) else torch.float64
         largest: Tensor | None = None
         for move in (torch.zeros_like(part.x), *moves):
             there = (part.x + radius.view(-1, *[1] * (part.x.ndim - 1)) * move).to(kind)
