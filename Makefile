@@ -13,7 +13,7 @@ demo: $(READY)
 	@$(BIN)/r2et demo
 
 test: $(READY)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 lint: $(READY)
 	$(BIN)/ruff check .
