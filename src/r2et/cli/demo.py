@@ -79,7 +79,7 @@ def show(screen: Console, found: Demo) -> None:
 
 def show_models(screen: Console, models: Comparison) -> None:
     """One line per model: never stability alone."""
-    names = ("recipe", "AUC", "proved", "attacked", "rows proved", "radius proved", "reasons")
+    names = ("recipe", "AUC", "proved", "attacked", "rows proved", "median radius", "reasons")
     table = Table(*names, title="P@8 and its companions, radius 0.3")
     for name, told in models.summary().items():
         table.add_row(
@@ -89,7 +89,7 @@ def show_models(screen: Console, models: Comparison) -> None:
             f"{told['precision_strong']:.1%}",
             f"{told['certified_share']:.0%}",
             f"{told['radius_certified_median']:.3f}",
-            f"{told['distinct_top_k']} sets",
+            f"{told['distinct_top_k']} set{'s' * (told['distinct_top_k'] > 1)}",
         )
     screen.print(table)
     screen.print(
