@@ -13,6 +13,7 @@ import pytest
 from audits import HOSTILE, audit, colour, hostile, image, several, skipped, tabular
 from r2et.errors import InputError
 from r2et.report import page
+from r2et.report.compare import table
 from r2et.report.page import html as page_text
 from r2et.report.page import island
 
@@ -78,6 +79,20 @@ def test_audits_that_were_not_made_alike_say_so():
     text = visible(page_text([tabular(), audit("other", k=3, radius=0.2)]))
     assert "Not measured alike k: 4 (certified), 3 (other)" in text
     assert "radius: 0.1 (certified), 0.2 (other)" in text
+
+
+def test_a_radius_sought_in_vain_is_the_best():
+    one, two = tabular(), tabular()
+    two["name"] = "firm"
+    two["summary"] |= dict.fromkeys(f"radius_attacked_median{end}" for end in ("", "_low", "_high"))
+    two["counts"]["radius_attacked_median"] = 40
+    (line,) = [x for x in table([one, two]) if x["measure"].name == "radius_attacked_median"]
+    assert [(cell["text"], cell["best"]) for cell in line["cells"]][1] == ("none found", True)
+    assert not line["cells"][0]["best"]
+    assert "none found" in page_text([two])
+    del two["counts"]["radius_attacked_median"]
+    (line,) = [x for x in table([one, two]) if x["measure"].name == "radius_attacked_median"]
+    assert line["cells"][1] == {"text": "not measured", "best": False}
 
 
 def test_equal_audits_have_no_best():

@@ -119,3 +119,10 @@ def front(points: Sequence[tuple[float, float]]) -> list[int]:
 def _either(a: bool | None, b: bool | None) -> bool | None:
     """Whether one of two says so, where at least one says anything."""
     return None if a is None and b is None else bool(a or b)
+
+
+def endless(audit: Mapping[str, Any], name: str) -> bool:
+    """A radius that no attack found for most rows: no number, but better than any."""
+    sought = finite((audit.get("counts") or {}).get(name))
+    lacking = finite(audit["summary"].get(name)) is None
+    return name == "radius_attacked_median" and bool(sought) and lacking

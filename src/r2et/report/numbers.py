@@ -11,6 +11,7 @@ THIN = "\u202f"
 MINUS = "\u2212"
 TIMES = "\u00d7"
 NONE = "not measured"
+ENDLESS = "none found"  # a radius that was looked for in vain
 SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 

@@ -16,10 +16,10 @@ from markupsafe import Markup
 from r2et.errors import require
 from r2et.files import write_result
 from r2et.report import charts, compare, notes, words
-from r2et.report.findings import pairs, shares_at_radius
+from r2et.report.findings import endless, pairs, shares_at_radius
 from r2et.report.images import is_map
 from r2et.report.measures import GROUPS, MEASURES, cards
-from r2et.report.numbers import count, finite, percent, percents, radius_span, significant
+from r2et.report.numbers import ENDLESS, count, finite, percent, percents, radius_span, significant
 from r2et.report.reading import check_audit
 from r2et.report.rows import row_views
 
@@ -137,16 +137,15 @@ def _figures(audit: Mapping[str, Any]) -> list[dict[str, Any]]:
         lines = []
         for m in measures:
             low, high = (summary.get(f"{m.name}_{end}") for end in ("low", "high"))
-            measured = finite(summary.get(m.name)) is not None
-            # The linear model is counted in parts of the rows, left out one after the other.
-            behind = None if m.name == "auc_linear" else finite(counts.get(m.name))
+            known, vain = finite(summary.get(m.name)) is not None, endless(audit, m.name)
+            behind = finite(counts.get(m.name)) if known or vain else None
             lines.append(
                 {
                     "measure": m,
-                    "text": m.write(summary.get(m.name)),
-                    "measured": measured,
-                    "span": radius_span(low, high, m.write) if measured else "",
-                    "rows": count(behind) if behind is not None and measured else "",
+                    "text": ENDLESS if vain else m.write(summary.get(m.name)),
+                    "measured": known or vain,
+                    "span": radius_span(low, high, m.write) if known else "",
+                    "rows": "" if behind is None else count(behind),
                 }
             )
         found.append({"title": title, "lines": lines})
