@@ -132,8 +132,8 @@ _ALL = (
     ),
     Recipe(
         "certified-individual",
-        CertifiedRanking(individuality=0.03),
-        1.0,
+        CertifiedRanking(individuality=0.015),
+        1.5,
         every=3,
         warm_up=0.5,
         cool_down=0.5,
