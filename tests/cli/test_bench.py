@@ -54,6 +54,12 @@ def test_bad_input_is_one_sentence(words, sentence, tmp_path):
     assert "\n" not in str(done.exception)
 
 
+def test_all_begins_nothing_after_its_budget(tmp_path):
+    done = bench("all", "--budget", "0.000001s", "--datasets", "adult", "-o", str(tmp_path))
+    assert done.exit_code == 0, done.output
+    assert done.stderr.count("was not begun within the budget.") == 16
+
+
 def test_data_that_cannot_be_had(tmp_path, monkeypatch):
     monkeypatch.setenv("R2ET_DATA", str(tmp_path))
     monkeypatch.setenv("R2ET_CACHE", str(tmp_path))

@@ -87,10 +87,10 @@ def constrained(axes: Any, panel: Panel, name: str) -> None:
     edge = front([(100 * p["sensitivity"], 100 * p["precision"]) for p in points], low=True)
     if edge:
         axes.plot(*zip(*edge, strict=True), color="red", linewidth=1)
+        axes.legend(fontsize=6)
     axes.set_title(f"{panel.data}, {panel.recipe}, {name}")
     axes.set_xlabel("sensitivity, %")
     axes.set_ylabel("P@k, %")
-    axes.legend(fontsize=6)
 
 
 def trade_off(axes: Any, panels: Sequence[Panel], name: str) -> None:

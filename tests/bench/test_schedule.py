@@ -1,0 +1,95 @@
+"""The schedule, with tasks that cost nothing: order, once each, failures, budgets, lost workers."""
+
+import time
+
+import pytest
+
+from bench_tasks import Sum
+from r2et.bench.choice import Choice
+from r2et.bench.record import Record, Records
+from r2et.bench.schedule import carry_out
+from r2et.bench.task import Given, Measure, Train
+from r2et.engine import engine
+
+A = Sum("a")
+B = Sum("b", (A,))
+C = Sum("c", (A, B))
+
+
+def asks(*lists):
+    """A plan that asks for lists of tasks, one after the other, and returns the last totals."""
+
+    def plan():
+        found = []
+        for wanted in lists:
+            found = yield list(wanted)
+        return [r.failed or r.measured["total"] for r in found]
+
+    return plan()
+
+
+def run(plans, folder, **more):
+    return carry_out(plans, Records(folder), engine("here"), **more)
+
+
+def test_needs_come_first_and_everything_is_done_once(tmp_path):
+    seen = []
+    plans = [asks([C]), asks([A], [B, C]), asks([B]), asks([])]
+    found = run(plans, tmp_path, watch=lambda title, *_: seen.append(title))
+    assert found == [[4], [2, 4], [2], []]
+    assert seen == ["a", "b", "c"]
+    seen.clear()
+    assert run([asks([C])], tmp_path, watch=lambda *told: seen.append(told)) == [[4]]
+    assert seen == []
+
+
+def test_a_failure_reaches_what_hangs_on_it_and_nothing_else(tmp_path):
+    bad = Sum("bad", bad="it broke")
+    after = Sum("after", (bad,))
+    (found, other) = run([asks([after, bad, B]), asks([C])], tmp_path)
+    assert found == ["bad: ValueError: it broke", "ValueError: it broke", 2]
+    assert other == [4]
+    stored = {r.name: r for r in Records(tmp_path).all()}
+    assert stored[bad.name].failed == "ValueError: it broke"
+    assert after.name not in stored
+    mended = Sum("bad")  # the same settings, and so the same name
+    assert mended.name == bad.name
+    assert run([asks([Sum("after", (mended,))])], tmp_path) == [[2]]
+
+
+def test_nothing_is_begun_after_the_budget(tmp_path):
+    (found,) = run([asks([C])], tmp_path, until=time.monotonic() - 1)
+    assert found == ["a: not begun within the budget"] or found[0].startswith("b: a: not begun")
+    assert Records(tmp_path).all() == []
+    assert run([asks([C])], tmp_path) == [[4]]
+
+
+def test_a_lost_task_is_not_recorded(tmp_path):
+    plans = [asks([Sum("dies", bad="die"), A])]
+    with engine("processes", workers=1) as pool:
+        (found,) = carry_out(plans, Records(tmp_path), pool)
+    assert found[0] == "its worker ended with signal 9 (SIGKILL), 2 times"
+    assert found[1] == 1
+    assert [r.name for r in Records(tmp_path).all()] == [A.name]
+
+
+@pytest.mark.parametrize(
+    ("candidates", "index", "met"),
+    [
+        ([(0.90, 0.5), (0.895, 0.9), (0.80, 1.0)], 1, True),  # the third is not accurate enough
+        ([(0.80, 0.5), (0.85, 0.4)], 1, False),  # none is: the most accurate
+        ([(0.89, 0.7)], 0, True),  # exactly at the threshold
+    ],
+)
+def test_the_choice(candidates, index, met):
+    tried = tuple(
+        Measure(Train("adult", "r2et", (("weight", float(i)),)), "validation")
+        for i in range(len(candidates))
+    )
+    choice = Choice(tried, Measure(Train("adult", "vanilla"), "validation"))
+    told = [{"auc_validation": a, "precision": p} for a, p in [*candidates, (0.90, 0.1)]]
+    done = choice.do(tuple(Given(Record({}, measured)) for measured in told))
+    assert done.measured["index"] == index
+    assert done.measured["met"] is met
+    assert bool(done.unreliable) is not met
+    assert done.measured["candidates"][index]["changes"] == {"weight": float(index)}
