@@ -2,45 +2,19 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from typing import Any, final
 
-import torch
 from torch import Tensor, nn
 
 from r2et.attack import AttackResult, StrongAttack
 from r2et.bench.case import Case
+from r2et.bench.drawn import Saliency, Sorted, Thickness
+from r2et.bench.kind import Kind, mean, numbers
 from r2et.certify import IntervalCertifier
 from r2et.data import Data
 from r2et.metrics import auc, distinct_top_k, faithfulness, largest_top_k_share
-from r2et.rank import thickness
-from r2et.rank.bounds import score_jacobian
-from r2et.region import L2
 
 VALIDATION_ROWS = 300
-
-
-def numbers(values: Tensor, digits: int = 6) -> list[float | None]:
-    """One number per row as JSON holds it, to a few digits; None where infinite."""
-    found = values.detach().double().cpu().tolist()
-    return [float(f"{v:.{digits}g}") if abs(v) < float("inf") else None for v in found]
-
-
-def mean(values: Tensor) -> float:
-    """The mean over rows."""
-    return float(f"{float(values.double().mean()):.8g}")
-
-
-class Kind(ABC):
-    """A kind of measurement. `settings` says, beside the options, what its result hangs on."""
-
-    @abstractmethod
-    def settings(self, case: Case, **options: Any) -> dict[str, Any]:
-        """Its explanation, attack and the like, as their repr."""
-
-    @abstractmethod
-    def __call__(self, case: Case, model: nn.Module, data: Data, **options: Any) -> dict[str, Any]:
-        """Measure."""
 
 
 @final
@@ -166,58 +140,6 @@ class Certified(Kind):
 
 
 @final
-class Thickness(Kind):
-    """Thickness of every row, steps to its first flip under ERAttack, and Hessian norm (Fig. 2, 4).
-
-    adversarial: towards the attack's points; gaussian, its mean and smallest; uniform in the ball.
-    """
-
-    def settings(self, case: Case, **options: Any) -> dict[str, Any]:
-        rows = options.get("rows") or case.rows
-        attack = repr(case.attack("er", options.get("steps")))
-        told = {"attack": attack, "explainer": repr(case.explainer), "k": case.k, "rows": rows}
-        return {**told, "hessian": bool(options.get("hessian", False))}
-
-    def __call__(self, case: Case, model: nn.Module, data: Data, **options: Any) -> dict[str, Any]:
-        rows = self.settings(case, **options)["rows"]
-        x, k, explainer = data.test.x[:rows], case.k, case.explainer
-        found = case.attack("er", options.get("steps"))(model, explainer, x, k=k)
-        region = case.region if case.table else L2(1.0)
-        common: dict[str, Any] = {"explainer": explainer, "region": region}
-        near: dict[str, Any] = {**common, "distribution": "gaussian", "samples": 8}
-        each = {
-            "gap": thickness(model, x, k, **common),
-            "probability": thickness(model, x, k, kind="probability", **common),
-            "adversarial": thickness(
-                model,
-                x,
-                k,
-                explainer=explainer,
-                distribution="adversarial",
-                x_adv=found.x_adv,
-                kind="probability",
-            ),
-            "gaussian": thickness(model, x, k, kind="probability", **near),
-            "gaussian_least": thickness(model, x, k, kind="probability", over="min", **near),
-        }
-        if options.get("hessian"):
-            each["hessian"] = hessian_norm(case, model, x)
-        told: dict[str, Any] = {name: mean(value) for name, value in each.items()}
-        told |= {"rows": len(x), "precision": mean(found.precision)}
-        told |= {f"{name}_rows": numbers(value) for name, value in each.items()}
-        return {**told, "first_flip_rows": found.first_flip.tolist()}
-
-
-def hessian_norm(case: Case, model: nn.Module, x: Tensor) -> Tensor:
-    """(B,) Frobenius norm of the scores' derivative by the input, a few rows at a time."""
-    parts = []
-    for part in torch.split(x, 64):
-        scores = case.explainer.at(model, part, create_graph=True)
-        parts.append(score_jacobian(scores, part, constant=True).flatten(1).norm(dim=1))
-    return torch.cat(parts)
-
-
-@final
 class Faithful(Kind):
     """DFFOT, COMP, SUFF (Table 9)."""
 
@@ -229,40 +151,6 @@ class Faithful(Kind):
         x = data.test.x[: self.settings(case, **options)["rows"]]
         found = faithfulness(model, case.explainer, x)._asdict()
         return {"rows": len(x), **{name: mean(value) for name, value in found.items()}}
-
-
-@final
-class Sorted(Kind):
-    """Gradient magnitudes in descending order, mean over rows, the largest as 1 (Figure 8)."""
-
-    def settings(self, case: Case, **options: Any) -> dict[str, Any]:
-        return {"explainer": repr(case.judged), "rows": options.get("rows") or case.rows}
-
-    def __call__(self, case: Case, model: nn.Module, data: Data, **options: Any) -> dict[str, Any]:
-        x = data.test.x[: self.settings(case, **options)["rows"]]
-        scores = case.judged(model, x).abs().sort(1, descending=True).values
-        shares = scores / scores[:, :1].clamp(min=torch.finfo(scores.dtype).tiny)
-        return {"rows": len(x), "features": scores.shape[1], "sorted_rows": numbers(shares.mean(0))}
-
-
-@final
-class Saliency(Kind):
-    """Scores of a few rows before and after ERAttack, to be drawn (Figures 3 and 5)."""
-
-    def settings(self, case: Case, **options: Any) -> dict[str, Any]:
-        rows = options.get("rows") or 2
-        attack = repr(case.attack("er", options.get("steps")))
-        return {"attack": attack, "explainer": repr(case.explainer), "k": case.k, "rows": rows}
-
-    def __call__(self, case: Case, model: nn.Module, data: Data, **options: Any) -> dict[str, Any]:
-        x = data.test.x[: self.settings(case, **options)["rows"]]
-        found = case.attack("er", options.get("steps"))(model, case.explainer, x, k=case.k)
-        scores = case.explainer.at(model, x)
-        shown = []
-        for row, (before, after) in enumerate(zip(scores(x), scores(found.x_adv), strict=True)):
-            told = {"row": row, "precision": float(found.precision[row])}
-            shown.append({**told, "before": numbers(before, 4), "after": numbers(after, 4)})
-        return {"shown": shown, "shape": list(x.shape[1:])}
 
 
 MEASURES: dict[str, Kind] = {

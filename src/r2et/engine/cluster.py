@@ -84,13 +84,13 @@ class Cluster(Engine):
             except ImportError as error:
                 what = "installed for this engine (pip install 'r2et[cluster]')"
                 raise UnavailableError(f"engine: ray must be {what}, got {error}.") from error
-            if not ray.is_initialized():
-                self._initialise(ray)
-        self._ray = ray
+            found: Any = ray  # with or without it, mypy sees the same
+            if not found.is_initialized():
+                self._initialise(found)
+        self._ray = found
         if self._told is None and (self.address is not None or not self._started):
-            resources: dict[str, float] = ray.cluster_resources()  # type: ignore[no-untyped-call]
-            self.workers = max(1, int(resources.get("CPU", 1)))
-        return ray
+            self.workers = max(1, int(found.cluster_resources().get("CPU", 1)))
+        return found
 
     def _initialise(self, ray: Any) -> None:
         quiet = {"log_to_driver": False, "logging_level": logging.CRITICAL}
