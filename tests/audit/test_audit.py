@@ -418,6 +418,22 @@ def test_resampled_areas_are_those_of_the_rows_drawn(classes):
         assert value == pytest.approx(area(logits[rows], y[rows]))
 
 
+def test_few_rows_of_many_classes_are_enough_for_an_area():
+    # Some samples of three rows hold one class only, and have none.
+    logits, y = torch.eye(3).double(), torch.arange(3)
+    found = resampled_areas(logits, y)
+    assert 0 < len(found) < RESAMPLES
+    assert np.isfinite(found).all()
+
+
+def test_a_linear_model_that_could_not_be_fitted_is_named(model, data):
+    x, y = data.test.x[:2], torch.tensor([0, 1])
+    found = audit(model, x, y, k=3, region=L2(0.1), budget="fast", minutes=1e-6)
+    assert found.summary()["auc_linear"] is None
+    said = {item["what"]: item["why"] for item in found.skipped}
+    assert said["a linear model"] == "it needs at least two rows of every class"
+
+
 def test_seeds_are_of_the_chunk_and_its_purpose(model, data):
     settings = Settings(3, L2(0.3), budget="fast")
     chunk = Chunk(5, torch.arange(6), data.test.x[:6], None)

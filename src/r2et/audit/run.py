@@ -102,6 +102,8 @@ def audit(
     check_bracket(columns)
     late = until is not None and time.time() > until
     summary, counts = summarize(columns, settings, linear)
+    folds = linear.auc()
+    summary, counts = summarize(columns, settings, folds)
     return Audit(
         {
             "format": FORMAT,
@@ -118,6 +120,7 @@ def audit(
             "counts": counts,
             "skipped": left_out(parts, source, linear, until),
             "assumptions": ASSUMPTIONS if "radius_certified" in columns else None,
+            "skipped": left_out(parts, source, linear, folds, until),
             "durations": durations(parts),
             "rows": row_columns(columns),
             "curve": curve(columns, settings),

@@ -137,6 +137,8 @@ def _auc(
     if value is None:
         return None, None, None
     again = resampled_areas(logits, y)
+    if not len(again):
+        return value, None, None
     ends: NDArray[np.float64] = np.quantile(again, _tails(settings.level))
     return value, min(value, float(ends[0])), max(value, float(ends[1]))
 
@@ -167,6 +169,9 @@ def resampled_areas(logits: Tensor, y: Tensor) -> NDArray[np.float64]:
     there = np.isfinite(each)
     means = np.where(there, each, 0).sum(0) / there.sum(0).clip(1)
     areas: NDArray[np.float64] = means[there.any(0)]
+    each = np.stack(found)
+    each = each[:, np.isfinite(each).any(0)]
+    areas: NDArray[np.float64] = np.nanmean(each, axis=0)
     return areas
 
 
