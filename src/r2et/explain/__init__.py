@@ -5,6 +5,7 @@ from r2et.explain.captum_adapter import Captum
 from r2et.explain.concept import Concept
 from r2et.explain.gradient import Gradient, GradientTimesInput
 from r2et.explain.integrated import IntegratedGradients
+from r2et.explain.quantus_adapter import quantus_explain
 from r2et.explain.smoothgrad import SmoothGrad
 
 __all__ = [
@@ -15,4 +16,5 @@ __all__ = [
     "GradientTimesInput",
     "IntegratedGradients",
     "SmoothGrad",
+    "quantus_explain",
 ]
