@@ -7,7 +7,7 @@ READY  := $(VENV)/.ready
 # One thread: the networks here are tiny, and threads make them slower.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo test lint perf clean
+.PHONY: demo test lint perf docs clean
 
 demo: $(READY)
 	@$(BIN)/r2et demo
@@ -24,10 +24,18 @@ perf: $(READY)
 	$(BIN)/python perf/core.py
 	$(BIN)/python perf/steps.py
 
+docs: $(VENV)/.docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "The site is in site/index.html"
+
 clean:
-	rm -rf $(VENV)
+	rm -rf $(VENV) site
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --disable-pip-version-check --quiet -c constraints.txt -e '.[dev,graph,table]'
+	@touch $@
+
+$(VENV)/.docs: $(READY)
+	$(BIN)/python -m pip install --disable-pip-version-check --quiet -c constraints.txt -e '.[docs]'
 	@touch $@

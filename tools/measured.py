@@ -1,7 +1,8 @@
 """Write what was measured into the pages: `python tools/measured.py [--check]`.
 
 Between `<!-- measured: NAME -->` and `<!-- end -->` a page holds what NAME makes of the records in
-perf/records, or of the code itself, and nothing typed by hand.
+perf/records, or of the code itself, and nothing typed by hand. Under a block of code, between
+`<!-- printed -->` and `<!-- end -->`, stands what the block printed when perf/pages.py ran it.
 """
 
 from __future__ import annotations
@@ -16,6 +17,10 @@ from typing import Any
 
 ROOT = Path(__file__).parents[1]
 MARK = re.compile(r"(<!-- measured: (\w+) -->\n).*?(<!-- end -->)", re.S)
+PRINTED = re.compile(
+    r"(^```(?:python|sh)\n((?:(?!```).)*?)^```\n\n)(<!-- printed -->\n).*?(<!-- end -->)",
+    re.M | re.S,
+)
 
 
 def record(name: str) -> dict[str, Any]:
@@ -308,6 +313,31 @@ def certified_interactions() -> str:
         titles = ["radius", "weight", "proved", "AUC", "sets", "effective"]
         parts.append(f"{head}\n\n{table(titles, rows)}")
     return "\n\n".join([*parts, made_with(found)])
+SHOWN = re.compile(r"rows, radius|AUC|linear model|proved|at most|different|commonest")
+def tour() -> str:
+    """What the tour's two audits printed, the lines to look at first."""
+    blocks = [b for b in record("pages")["blocks"] if b["page"] == "docs/tour.md"]
+    told = [b["printed"] for b in blocks if b["code"].startswith("r2et audit")]
+    lines = [line for text in told for line in text.splitlines() if SHOWN.search(line)]
+    return "\n".join(["```text", *lines, "```"])
+def one_recipe(name: str) -> str:
+    """What one recipe came to beside Vanilla, and what its step costs."""
+    found = record("training")
+    for entry in sorted(found["results"], key=lambda e: e["data"]):
+        if entry["recipe"] in {name, "vanilla"}:
+            sets = sum(s["distinct_top_k"] for s in entry["measured"]) / found["seeds"]
+            figures = [mean_and_spread(entry, "auc")]
+            figures += [mean_and_spread(entry, f"precision_{a}", 100, 1) for a in ("er", "strong")]
+            rows.append([entry["data"], f"`{entry['recipe']}`", *figures, f"{sets:.0f}"])
+    head = ["data", "recipe", "AUC", "ERAttack", "StrongAttack", "sets"]
+    costs = record("steps")["plain steps"]
+    told = [f"{some[name]:.2f} on {kind}" for kind, some in costs.items() if name in some]
+    cost = f" A step costs, in plain steps: {'; '.join(told)}." if told else ""
+    about = (
+        f"P@{found['k']} in percent at l2 radius {found['radius']:g}; sets: different "
+        f"top-{found['k']} sets. All recipes: [training](../training.md#what-was-measured)."
+    )
+    return f"{table(head, rows)}\n\n{about}{cost}"
 
 
 PARTS: dict[str, Callable[[], str]] = {
@@ -319,21 +349,43 @@ PARTS: dict[str, Callable[[], str]] = {
     "others": others,
     "recipes": recipes,
     "steps": steps,
+    "tour": tour,
     "training": training,
     "trust_region": trust_region,
     "certify_tightness": certify_tightness,
     "certify_hunt": certify_hunt,
 }
+RECIPE = "recipe_"  # and a recipe's name, with _ for -
+
+
+def part(name: str) -> str:
+    """What stands between the marks of this name."""
+    if name.startswith(RECIPE):
+        return one_recipe(name.removeprefix(RECIPE).replace("_", "-"))
+    return PARTS[name]()
+
+
+def printed(match: re.Match[str]) -> str:
+    """A block of code, and under it what perf/pages.py saw it print."""
+    said = {block["code"]: block["printed"] for block in record("pages")["blocks"]}
+    text = said.get(match[2])
+    if text is None:
+        first = match[2].splitlines()[0]
+        sys.exit(
+            f"measured: `{first} ...` must be run first (python perf/pages.py), got no record."
+        )
+    return f"{match[1]}{match[3]}```text\n{text.rstrip()}\n```\n{match[4]}"
 
 
 def filled(page: str) -> str:
     """A page with its measured parts made anew."""
-    return MARK.sub(lambda m: f"{m[1]}{PARTS[m[2]]()}\n{m[3]}", page)
+    page = MARK.sub(lambda m: f"{m[1]}{part(m[2])}\n{m[3]}", page)
+    return PRINTED.sub(printed, page)
 
 
 def main() -> None:
     """Rewrite the pages, or with --check say which are out of date."""
-    for path in sorted((ROOT / "docs").rglob("*.md")):
+    for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
         text = path.read_text()
         new = filled(text)
         if new == text:
