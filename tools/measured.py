@@ -313,16 +313,23 @@ def certified_interactions() -> str:
         titles = ["radius", "weight", "proved", "AUC", "sets", "effective"]
         parts.append(f"{head}\n\n{table(titles, rows)}")
     return "\n\n".join([*parts, made_with(found)])
+
+
 SHOWN = re.compile(r"rows, radius|AUC|linear model|proved|at most|different|commonest")
+
+
 def tour() -> str:
     """What the tour's two audits printed, the lines to look at first."""
     blocks = [b for b in record("pages")["blocks"] if b["page"] == "docs/tour.md"]
     told = [b["printed"] for b in blocks if b["code"].startswith("r2et audit")]
     lines = [line for text in told for line in text.splitlines() if SHOWN.search(line)]
     return "\n".join(["```text", *lines, "```"])
+
+
 def one_recipe(name: str) -> str:
     """What one recipe came to beside Vanilla, and what its step costs."""
     found = record("training")
+    rows = []
     for entry in sorted(found["results"], key=lambda e: e["data"]):
         if entry["recipe"] in {name, "vanilla"}:
             sets = sum(s["distinct_top_k"] for s in entry["measured"]) / found["seeds"]

@@ -59,11 +59,7 @@ def check_bracket(columns: Columns) -> None:
 
 
 def left_out(
-    parts: list[Measured],
-    source: Source,
-    linear: LinearBaseline,
-    folds: list[float],
-    until: float | None,
+    parts: list[Measured], source: Source, linear: LinearBaseline, until: float | None
 ) -> list[dict[str, str]]:
     """What was not measured, and why, in sentences for people."""
     found = []
@@ -81,7 +77,7 @@ def left_out(
             found.append({"what": measure, "why": why + part_of})
     if not linear.y:
         found.append({"what": "accuracy", "why": "no labels were given"})
-    elif not folds:
+    elif not linear.auc():
         why = "it needs at least two rows of every class"
         found.append({"what": "a linear model", "why": why})
     return found

@@ -26,6 +26,7 @@ class LinearBaseline:
         self.x: list[Tensor] = []
         self.y: list[Tensor] = []
         self.numbers = 0
+        self.folds: list[float] | None = None
 
     def see(self, x: Tensor, y: Tensor | None) -> None:
         """Rows x (B, ...) and their classes."""
@@ -41,6 +42,11 @@ class LinearBaseline:
 
     def auc(self) -> list[float]:
         """AUC of each fold of a cross-validation; empty where the rows are too few for one."""
+        if self.folds is None:
+            self.folds = self._validated()
+        return self.folds
+
+    def _validated(self) -> list[float]:
         if not self.y:
             return []
         x, y = torch.cat(self.x).double().numpy(), torch.cat(self.y).numpy()

@@ -102,8 +102,6 @@ def audit(
     check_bracket(columns)
     late = until is not None and time.time() > until
     summary, counts = summarize(columns, settings, linear)
-    folds = linear.auc()
-    summary, counts = summarize(columns, settings, folds)
     return Audit(
         {
             "format": FORMAT,
@@ -118,9 +116,8 @@ def audit(
             "classes": None if classes is None else list(map(str, classes)),
             "summary": summary,
             "counts": counts,
-            "skipped": left_out(parts, source, linear, until),
             "assumptions": ASSUMPTIONS if "radius_certified" in columns else None,
-            "skipped": left_out(parts, source, linear, folds, until),
+            "skipped": left_out(parts, source, linear, until),
             "durations": durations(parts),
             "rows": row_columns(columns),
             "curve": curve(columns, settings),

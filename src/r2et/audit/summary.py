@@ -169,9 +169,6 @@ def resampled_areas(logits: Tensor, y: Tensor) -> NDArray[np.float64]:
     there = np.isfinite(each)
     means = np.where(there, each, 0).sum(0) / there.sum(0).clip(1)
     areas: NDArray[np.float64] = means[there.any(0)]
-    each = np.stack(found)
-    each = each[:, np.isfinite(each).any(0)]
-    areas: NDArray[np.float64] = np.nanmean(each, axis=0)
     return areas
 
 
