@@ -231,11 +231,13 @@ def certified() -> str:
     rows = []
     for entry in found["results"]:
         proved, plain = entry["certified"], entry["vanilla"]
+        told = [re.search(rf" {name}=([\d.]+)", entry["recipe"]) for name in ("weight", "margin")]
         rows.append(
             [
                 entry["data"],
                 widths(entry),
                 f"{entry['radius']:g}",
+                ", ".join(f"{float(found[1]):g}" for found in told if found),
                 percent(proved["certified_share"]),
                 percent(plain["certified_share"]),
                 f"{proved['auc']:.3f}",
@@ -245,8 +247,9 @@ def certified() -> str:
                 str(plain["distinct_top_k"]),
             ]
         )
-    head = ["data", "hidden", "radius", "proved", "vanilla", "AUC", "vanilla", "linear"]
-    return f"{table([*head, 'sets', 'vanilla'], rows)}\n\n{made_with(found)}"
+    head = ["data", "hidden", "radius", "weight, margin", "proved", "vanilla"]
+    head += ["AUC", "vanilla", "linear", "sets", "vanilla"]
+    return f"{table(head, rows)}\n\n{made_with(found)}"
 
 
 def certified_ceilings() -> str:
@@ -283,8 +286,8 @@ def certified_individual() -> str:
                 f"{test['effective_top_k']:.1f}",
                 percent(test["largest_top_k_share"]),
             ]
-            bold = i == entry["chosen"]
-            rows.append([f"**{cell}**" if bold and cell else cell for cell in cells])
+            mark = "**" if i == entry["chosen"] else "_" if i == entry["chosen_by_share"] else ""
+            rows.append([f"{mark}{cell}{mark}" if cell else cell for cell in cells])
     head = ["data", "way", "settings", "hidden", "proved", "AUC", "sets", "effective", "largest"]
     return f"{table(head, rows)}\n\n{made_with(found)}"
 

@@ -33,10 +33,20 @@ def test_no_network_has_more_proved_sets_than_there_are_chains(entry):
 @pytest.mark.parametrize("entry", INDIVIDUAL, ids=name)
 def test_what_validation_chose_is_proved_and_different(entry):
     plain, best = (entry["ways"][i]["test"] for i in (0, entry["chosen"]))
-    limit = next(c for c in entry["ceilings"] if c["radius"] == 0.1)
+    hinge = max(w["test"]["distinct_top_k"] for w in entry["ways"] if w["way"] == "hinge")
     assert best["certified_share"] >= 0.95
     assert best["auc"] >= plain["auc"] - 0.01
-    # Half of Vanilla's sets, unless that is more than a network proved at all rows can have.
-    possible = limit["all"]["sets"]
+    assert best["distinct_top_k"] > 10 * hinge
+
+
+@pytest.mark.parametrize("entry", INDIVIDUAL, ids=name)
+def test_half_of_vanillas_sets_can_be_proved_where_so_many_are_possible(entry):
+    plain = entry["ways"][0]["test"]
+    limit = next(c for c in entry["ceilings"] if c["radius"] == 0.1)["all"]["sets"]
     wanted = plain["distinct_top_k"] / 2
-    assert best["distinct_top_k"] >= (wanted if wanted <= possible else 0.7 * possible)
+    found = [
+        way["test"]["distinct_top_k"]
+        for way in entry["ways"]
+        if way["test"]["certified_share"] >= 0.95 and way["test"]["auc"] >= plain["auc"] - 0.01
+    ]
+    assert max(found) >= (wanted if wanted <= limit else 0.75 * limit)
