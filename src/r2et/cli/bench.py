@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 from rich.console import Console
+from rich.table import Column
 from rich.table import Table as Screen
 from rich.text import Text
 
@@ -69,7 +70,8 @@ def show(screen: Console, found: Outcome) -> None:
 
 
 def _screen(table: Table) -> Screen:
-    shown = Screen(table.data, *table.columns, title=table.title)
+    name = Column(table.data, no_wrap=True, min_width=10)
+    shown = Screen(name, *table.columns, title=table.title)
     for row in table.rows:
         label = row.recipe + ("°" if row.below else "")
         shown.add_row(label, *(_cell(number) for number in row.numbers))
