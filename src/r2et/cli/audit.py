@@ -41,7 +41,7 @@ def command(
 
     torch.set_num_threads(1)
     asked = Request(model, data, k, radius, norm, weights, target, name, gate, fail_under)
-    partial = asked.partial(html or json_file, budget, seed)
+    partial = asked.partial(html or json_file, budget, seed, rows)
     try:
         found = asked.run(
             rows=rows,
