@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -51,7 +52,7 @@ class Source:
         self.names: tuple[str, ...] | None = None
         columns = getattr(x, "columns", None)
         if columns is not None and hasattr(x, "to_numpy"):
-            self.names, x = tuple(map(str, columns)), x.to_numpy()
+            self.names, x = tuple(map(str, columns)), _table(x)
         self.rows = rows
         self.x: Tensor | None = None
         self.y: Tensor | None = None
@@ -67,9 +68,12 @@ class Source:
             require(good, WHERE, "x", what, type(x).__name__)
             what = "left out: the batches hold the labels, as (x, y)"
             require(y is None, WHERE, "y", what, type(y).__name__)
-            self.batches = x
             self.given = self.total = None
-            self.first = self._inputs(_pair(next(iter(x), None))[0])[:1]
+            # Read once: what is taken from an iterator is gone from it.
+            batches = iter(x)
+            start = next(batches, None)
+            self.first = self._inputs(_pair(start)[0], "x of batch 0")[:1]
+            self.batches = chain([start], batches)
 
     def chunks(self, size: int, generator: torch.Generator) -> Iterator[Chunk]:
         """Rows in a random order, so that the first few speak for all; a stream in its own."""
@@ -84,15 +88,19 @@ class Source:
 
     def _streamed(self, size: int) -> Iterator[Chunk]:
         number, seen, held, held_y = 0, 0, self.first[:0], None
-        for batch in self.batches:
+        labelled: bool | None = None
+        for place, batch in enumerate(self.batches):
             part, labels = _pair(batch)
-            x = self._inputs(part)
+            x = self._inputs(part, f"x of batch {place}")
             same = x.shape[1:] == self.first.shape[1:]
             shape = tuple(self.first.shape[1:])
             require(same, WHERE, "x", f"batches of rows of one shape {shape}", x)
             y = None if labels is None else _labels(labels, len(x))
-            told = (y is None) == (held_y is None) or len(held) == 0
-            require(told, WHERE, "x", "batches that all hold labels, or none", f"batch {number}")
+            labelled = y is not None if labelled is None else labelled
+            told = (y is not None) == labelled
+            without = "without" if labelled else "with"
+            found = f"batch {place} {without} labels"
+            require(told, WHERE, "x", "batches that all hold labels, or none", found)
             held = torch.cat([held, x])
             held_y = y if held_y is None or y is None else torch.cat([held_y, y])
             while len(held) >= size and not self._enough(seen):
@@ -112,16 +120,18 @@ class Source:
         labels = None if y is None else y[:most]
         return Chunk(number, torch.arange(seen, seen + most), x[:most], labels)
 
-    def _inputs(self, x: Any) -> Tensor:
+    def _inputs(self, x: Any, name: str = "x") -> Tensor:
         """Rows on the model's device and in its precision; NaN and the like are named."""
         try:
             found = x if isinstance(x, Tensor) else torch.from_numpy(np.array(x))
         except (TypeError, ValueError) as error:
             kind = getattr(x, "dtype", type(x).__name__)
-            text = f"{WHERE}: x must be numbers (encode text columns first), got {kind}."
+            text = f"{WHERE}: {name} must be numbers (encode text columns first), got {kind}."
             raise InputError(text) from error
+        plain = found.layout == torch.strided and not found.is_complex()
+        require(plain, WHERE, name, "dense and of real numbers", f"{found.layout}, {found.dtype}")
         found = found.detach().to(self.like.device, self.like.dtype)
-        check_input(WHERE, found)
+        check_input(WHERE, found, name)
         return found
 
 
@@ -132,7 +142,18 @@ def _pair(batch: Any) -> tuple[Any, Any]:
         good = len(batch) in (1, 2)
         require(good, WHERE, "x", "batches x or (x, y)", f"{len(batch)} parts")
         return batch[0], batch[1] if len(batch) == 2 else None
+    good = not isinstance(batch, Mapping)
+    require(good, WHERE, "x", "batches x or (x, y)", type(batch).__name__)
     return batch, None
+
+
+def _table(frame: Any) -> Any:
+    """A DataFrame's numbers: columns of several numeric kinds have one in common."""
+    found = frame.to_numpy()
+    if found.dtype != object:
+        return found
+    numeric = all(getattr(kind, "kind", "O") in "biuf" for kind in frame.dtypes)
+    return frame.astype("float64").to_numpy() if numeric else found
 
 
 def _labels(y: Any, rows: int) -> Tensor:
@@ -146,6 +167,8 @@ def _labels(y: Any, rows: int) -> Tensor:
     shaped = found.shape == (rows,) and not found.is_complex()
     kind = getattr(y, "dtype", type(y).__name__)
     require(shaped, WHERE, "y", what, f"{kind} of shape {tuple(np.shape(y))}")
+    unsigned = found.dtype in (torch.uint16, torch.uint32, torch.uint64)
+    found = found.long() if unsigned else found
     whole = found.long()
     good = bool((whole == found).all()) and int(whole.min()) >= 0
     require(good, WHERE, "y", what, f"{found[(whole != found) | (whole < 0)][:1].tolist()}")
