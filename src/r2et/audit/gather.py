@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from r2et.audit.linear import LinearBaseline
 from r2et.audit.measures import ATTACKED, MEASURES, Columns, Measured, attacked
 from r2et.audit.source import Source
 
@@ -59,7 +57,7 @@ def check_bracket(columns: Columns) -> None:
 
 
 def left_out(
-    parts: list[Measured], source: Source, linear: LinearBaseline, until: float | None
+    parts: list[Measured], source: Source, auc: float | None, auc_linear: float | None
 ) -> list[dict[str, str]]:
     """What was not measured, and why, in sentences for people."""
     found = []
@@ -67,7 +65,7 @@ def left_out(
     if source.total is not None and done < source.total:
         why = f"the time was up after {done} of {source.total} rows"
         found.append({"what": "rows", "why": why})
-    elif source.total is None and until is not None and time.time() > until:
+    elif not source.ended:
         found.append({"what": "rows", "why": f"the time was up after {done} rows of the stream"})
     for measure in MEASURES:
         reasons = Counter(part.skipped[measure] for part in parts if measure in part.skipped)
@@ -75,11 +73,13 @@ def left_out(
         for why in reasons:
             part_of = "" if rows == done else f" (for {rows} of {done} rows)"
             found.append({"what": measure, "why": why + part_of})
-    if not linear.y:
+    if "label" not in parts[0].columns:
         found.append({"what": "accuracy", "why": "no labels were given"})
-    elif not linear.auc():
-        why = "it needs at least two rows of every class"
-        found.append({"what": "a linear model", "why": why})
+    elif auc is None:
+        found.append({"what": "accuracy", "why": "the rows' labels are all of one class"})
+    elif auc_linear is None:
+        why = "a class has a single row, and cross-validation takes two"
+        found.append({"what": "linear model", "why": why})
     return found
 
 

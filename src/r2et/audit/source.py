@@ -42,6 +42,7 @@ class Source:
     """x and y as they were given. total: rows, None for a stream that does not say.
 
     first: one row, on the model's device and in its precision. names: of a DataFrame's columns.
+    ended: all rows that were asked for have been taken.
     """
 
     def __init__(self, model: nn.Module, x: Any, y: Any, rows: int | None) -> None:
@@ -54,6 +55,7 @@ class Source:
         if columns is not None and hasattr(x, "to_numpy"):
             self.names, x = tuple(map(str, columns)), _table(x)
         self.rows = rows
+        self.ended = False
         self.x: Tensor | None = None
         self.y: Tensor | None = None
         if isinstance(x, Tensor | np.ndarray | list | tuple):
@@ -79,12 +81,14 @@ class Source:
         """Rows in a random order, so that the first few speak for all; a stream in its own."""
         if self.x is None:
             yield from self._streamed(size)
+            self.ended = True
             return
         order = torch.randperm(len(self.x), generator=generator)[: self.total]
         for number, start in enumerate(range(0, len(order), size)):
             index = order[start : start + size]
             labels = None if self.y is None else self.y[index]
             yield Chunk(number, index, self.x[index.to(self.x.device)], labels)
+        self.ended = True
 
     def _streamed(self, size: int) -> Iterator[Chunk]:
         number, seen, held, held_y = 0, 0, self.first[:0], None

@@ -63,7 +63,9 @@ def summarize(
     for name in MEANS:
         put_mean(name, columns.get(name))
     radius = columns.get("radius_certified")
-    put_mean("certified_share", None if radius is None else (radius >= settings.radius).double())
+    if radius is not None:  # rows without a certificate are not rows whose certificate fails
+        radius = (radius[~radius.isnan()] >= settings.radius).double()
+    put_mean("certified_share", radius)
     for name in MEDIANS:
         values = columns.get(name)
         middle = None if values is None else median(values[~values.isnan()], settings.level)

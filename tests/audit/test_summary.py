@@ -1,0 +1,76 @@
+"""Figures of a few rows by hand: what was not measured counts neither for nor against."""
+
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from r2et import audit
+from r2et.audit.linear import LinearBaseline
+from r2et.audit.settings import Settings
+from r2et.audit.summary import summarize
+from r2et.region import L2
+
+
+def columns(**given):
+    rows = len(next(iter(given.values())))
+    top = torch.zeros(rows, 1, dtype=torch.long)
+    return {"index": torch.arange(rows), "top": top, **given}
+
+
+def test_rows_without_a_certificate_are_not_counted_as_unproved():
+    radius = torch.tensor([0.5, 0.1, 0.4, math.nan, math.nan], dtype=torch.float64)
+    told, counts = summarize(
+        columns(radius_certified=radius), Settings(1, L2(0.3)), LinearBaseline()
+    )
+    assert told["certified_share"] == pytest.approx(2 / 3)
+    assert told["radius_certified_median"] == 0.4
+    assert counts["certified_share"] == counts["radius_certified_median"] == 3
+    nothing = torch.full((2,), math.nan)
+    told, counts = summarize(
+        columns(radius_certified=nothing), Settings(1, L2(0.3)), LinearBaseline()
+    )
+    assert told["certified_share"] is told["radius_certified_median"] is None
+    assert "certified_share" not in counts
+
+
+def test_a_linear_model_that_is_always_wrong_has_no_half_for_it():
+    line = LinearBaseline()
+    # Leaving a pair out, the other pair points the wrong way.
+    line.see(torch.tensor([[0.0], [1.0], [2.0], [3.0]]), torch.tensor([0, 1, 0, 1]))
+    assert min(line.auc()) == 0.0
+
+
+def test_a_linear_model_of_huge_numbers():
+    torch.manual_seed(0)
+    x, y = torch.randn(40, 3).double(), torch.arange(40) % 2
+    plain, huge = LinearBaseline(), LinearBaseline()
+    plain.see(x, y)
+    huge.see(x * torch.tensor([1.0, 1e200, 1e300], dtype=torch.float64), y)
+    assert huge.auc() == pytest.approx(plain.auc())
+
+
+def told(y, x=None):
+    """What an audit without time leaves out."""
+    torch.manual_seed(0)
+    x = torch.rand(len(y), 4) if x is None else x
+    found = audit(nn.Linear(4, 3), x, y, k=2, minutes=1e-9)
+    return {s["what"]: s["why"] for s in found.skipped}
+
+
+def test_why_there_is_no_auc():
+    assert told([1, 1, 1])["accuracy"] == "the rows' labels are all of one class"
+    assert "a class has a single row" in told([0, 0, 0, 1])["linear model"]
+    assert not {"accuracy", "linear model"} & told([0, 0, 1, 1]).keys()
+
+
+def test_a_stream_that_was_read_to_its_end_was_not_cut_short():
+    class Batches:
+        def __iter__(self):
+            yield torch.rand(8, 4, generator=torch.Generator().manual_seed(0))
+
+    found = audit(nn.Linear(4, 2), Batches(), k=2, minutes=1e-9, chunk=8)
+    assert "rows" not in {s["what"] for s in found.skipped}
+    found = audit(nn.Linear(4, 2), Batches(), k=2, minutes=1e-9, chunk=4)
+    assert {"what": "rows", "why": "the time was up after 4 rows of the stream"} in found.skipped
