@@ -431,7 +431,7 @@ def test_a_linear_model_that_could_not_be_fitted_is_named(model, data):
     found = audit(model, x, y, k=3, region=L2(0.1), budget="fast", minutes=1e-6)
     assert found.summary()["auc_linear"] is None
     said = {item["what"]: item["why"] for item in found.skipped}
-    assert said["a linear model"] == "it needs at least two rows of every class"
+    assert said["linear model"] == "a class has a single row, and cross-validation takes two"
 
 
 def test_seeds_are_of_the_chunk_and_its_purpose(model, data):
