@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -89,7 +90,10 @@ def show(screen: Console, done: Task) -> None:
     if done.stopped:
         screen.print(f"Stopped early: {done.stopped}.", markup=False)
     # Not wrapped: these lines are there to be copied.
-    typer.echo(f"Stored in {done.folder}. Next, in Python:")
+    rows = "new_rows.csv" if done.table else done.data
+    typer.echo(f"Stored in {done.folder}. How still it holds, on a page:")
+    typer.echo(f"  r2et audit {shlex.quote(done.folder)} {shlex.quote(rows)} --html audit.html")
+    typer.echo("Or in Python:")
     typer.echo(f"  from r2et.train import load_trained\n  t = load_trained({done.folder!r})")
     if done.table:
         typer.echo("  x, y = t.read('new_rows.csv')  # for t.model, t.names, t.k")
