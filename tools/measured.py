@@ -132,14 +132,20 @@ def certify_hunt() -> str:
         f"- a certified step of 28 - 32 - 2 on a batch of 256: {step['ratio_64_rows']} plain steps "
         f"with 64 rows penalised, {step['ratio_256_rows']} with all"
     )
-    if "hunt" in found:
-        hunt = found["hunt"]
-        lines.append(
-            f"- {hunt['counter_examples']} counter-examples in {hunt['rows']} rows of "
-            f"{hunt['networks']} networks, {hunt['points_at_the_edge']} points, "
-            f"{hunt['rows_of_minimum_norm']} rows of `MinimumNorm`; nearest: "
-            f"{hunt['closest_ratio']:.4f} of an attacked radius"
-        )
+    hunt = record("hunt")["totals"]
+    million = {name: f"{hunt[name] / 1e6:.0f} million" for name in hunt if "points" in name}
+    lines.append(
+        f"- {hunt['broken']} counter-examples in {hunt['rows']} rows of {hunt['networks']} "
+        f"networks: {million['points']} random points in the claimed balls, "
+        f"{million['grid_points']} on grids, `MinimumNorm` at {hunt['minimum_norm_rows']} rows "
+        f"(fast) and {hunt['standard_minimum_norm_rows']} (standard), `StrongAttack` at "
+        f"{hunt['strong_rows']} (thorough) and {hunt['standard_strong_rows']} (standard); nearest: "
+        f"{hunt['closest']:.4f} of an attacked radius"
+    )
+    lines.append(
+        f"- beyond the radius, what `precision_at` proves: {million['partial_points']} points, "
+        f"`StrongAttack` (fast) at {hunt['partial_rows']} rows"
+    )
     return "\n".join(lines)
 
 
