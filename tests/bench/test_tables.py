@@ -67,6 +67,8 @@ def test_equal_values_share_a_place():
     found = marks(made(claim("sp", [0.9]), claim("r2et", [0.9]), claim("wd", [0.8])))
     assert found["sp"][0] == found["r2et"][0] == "best"
     assert found["wd"][0] == "second"
+    found = marks(made(claim("sp", [0.9]), claim("r2et", [0.0])))
+    assert found["r2et"][0] == ""
 
 
 def test_less_is_better_where_it_is():

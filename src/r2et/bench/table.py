@@ -93,7 +93,8 @@ def _marks(part: Part, claims: list[Claim]) -> dict[str, tuple[str, bool]]:
             racing.append((sign * round(part.scale * value, part.digits), claim))
     racing.sort(key=lambda pair: -pair[0])
     found: dict[str, tuple[str, bool]] = {}
-    levels = sorted({value for value, _ in racing}, reverse=True)[:2]
+    # Nothing proved, nothing kept: no place to run up to.
+    levels = sorted({value for value, _ in racing if value or not part.higher}, reverse=True)[:2]
     for value, claim in racing:
         if value in levels:
             found[claim.recipe] = (("best", "second")[levels.index(value)], False)
