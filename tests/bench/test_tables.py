@@ -146,7 +146,8 @@ def test_the_papers_figures():
 
 
 def test_every_case_and_every_table_fit_together():
-    assert set(TABLES) == set(RECIPES)
+    # Made for another radius and another network than the papers'.
+    assert set(TABLES) == set(RECIPES) - {"certified-individual"}
     for own in CASES.values():
         assert set(own.candidates) <= set(RECIPES)
     for name in TABLE_NAMES:

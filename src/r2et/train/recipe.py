@@ -125,7 +125,7 @@ _ALL = (
     Recipe(
         "certified",
         CertifiedRanking(),
-        1.0,
+        0.1,
         every=2,
         warm_up=0.5,
         about="gaps that are proved throughout the ball",
