@@ -18,6 +18,7 @@ from r2et import audit
 from r2et.attack import StrongAttack
 from r2et.audit import Audit, compare
 from r2et.audit.measures import Measure
+from r2et.audit.run import identity
 from r2et.audit.settings import Settings
 from r2et.audit.source import Chunk
 from r2et.audit.summary import RESAMPLES, median, resampled_areas, top_sets
@@ -434,6 +435,55 @@ def test_a_linear_model_that_could_not_be_fitted_is_named(model, data):
     assert said["linear model"] == "a class has a single row, and cross-validation takes two"
 
 
+class Hole(nn.Module):
+    """NaN for inputs with a first feature below zero."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner = MLP(6, (8,)).eval()
+
+    def forward(self, x):
+        return self.inner(torch.cat([x[:, :1].sqrt(), x[:, 1:]], 1))
+
+
+def test_a_model_without_an_output_everywhere_loses_only_what_needs_it():
+    torch.manual_seed(0)
+    x = torch.rand(6, 6) * 0.1 + 0.01
+    found = audit(Hole(), x, k=2, region=Linf(0.2), budget="fast")
+    why = {s["what"]: s["why"] for s in found.skipped}
+    assert why["strong"].endswith("finite logits, got NaN or inf.")
+    told = found.summary()
+    assert told["precision_strong"] is None
+    assert told["distinct_top_k"] >= 1
+    assert [step["radius"] for step in found.found["shown"][0]["steps"]][-1] == 0.2
+
+
+def test_a_row_that_the_model_fails_on_is_named_as_it_was_given():
+    torch.manual_seed(0)
+    x = torch.rand(40, 6)
+    x[29, 0] = -1
+    with pytest.raises(InputError, match=r"finite logits, got NaN or inf in row 29\.$"):
+        audit(Hole(), x, k=2, minutes=1e-9, chunk=64)
+
+
+def test_a_label_no_class_has_is_said_before_anything_is_measured(model, data, monkeypatch):
+    monkeypatch.setattr(Measure, "__call__", None)
+    with pytest.raises(
+        InputError, match=r"^audit: y must be in 0\.\.1, the model's classes, got 7"
+    ):
+        audit(model, data.test.x, [0] * (len(data.test.x) - 1) + [7], k=3, chunk=1)
+
+
+def test_what_is_kept_is_of_one_baseline_to_the_last_digit(model):
+    some = torch.full((2000,), 0.12341, dtype=torch.float64)
+    other = some.clone()
+    other[1000] += 1e-12
+    same = identity(model, Settings(3, baseline=some))
+    assert same == identity(model, Settings(3, baseline=some.clone()))
+    assert same != identity(model, Settings(3, baseline=other))
+    assert same != identity(model, Settings(3, baseline=0.12341))
+
+
 def test_seeds_are_of_the_chunk_and_its_purpose(model, data):
     settings = Settings(3, L2(0.3), budget="fast")
     chunk = Chunk(5, torch.arange(6), data.test.x[:6], None)
@@ -463,7 +513,16 @@ BAD = [
     ({"seed": -1}, r"^audit: seed must be a whole number, 0 or more, got -1"),
     ({"region": "ball"}, r"region must be"),
     ({"explainer": "Gradient"}, r"^audit: explainer must be an Explainer of r2et\.explain"),
-    ({"names": ["a"]}, r"^audit: names must be 6 names, one per score of the explanation, got 1"),
+    ({"names": ["a"]}, r"^audit: names must be 6 names, one per score, got 1 names"),
+    ({"names": 5}, r"^audit: names must be 6 names, one per score, got 5"),
+    ({"names": "abcdef"}, r"^audit: names must be 6 names, one per score, got abcdef"),
+    ({"classes": 5}, r"^audit: classes must be 2 names, one per class of the model, got 5"),
+    ({"classes": ["a"]}, r"^audit: classes must be 2 names, one per class of the model, got 1"),
+    ({"name": 5}, r"^audit: name must be None or a text, got 5"),
+    ({"partial": 5}, r"^audit: partial must be None or a path, got 5"),
+    ({"minutes": math.inf}, r"^audit: minutes must be None or a positive number, got inf"),
+    ({"baseline": "none"}, r"^audit: baseline must be a finite number, or one per entry"),
+    ({"baseline": [1, 2]}, r"^audit: baseline must be a finite number, or one per entry"),
     ({"engine": "proceses"}, r"^engine: kind must be .* \(did you mean 'processes'\?\)"),
     ({"y": [0] * 3}, r"^audit: y must be 4 classes, as whole numbers 0, 1"),
     ({"y": ["a", "b", "a", "b"]}, r"^audit: y must be 4 classes, as whole numbers 0, 1"),

@@ -7,8 +7,11 @@ import torch
 from torch import nn
 
 from r2et import audit
+from r2et.audit.gather import left_out
 from r2et.audit.linear import LinearBaseline
+from r2et.audit.measures import Measured
 from r2et.audit.settings import Settings
+from r2et.audit.source import Source
 from r2et.audit.summary import summarize
 from r2et.region import L2
 
@@ -49,6 +52,18 @@ def test_a_linear_model_of_huge_numbers():
     plain.see(x, y)
     huge.see(x * torch.tensor([1.0, 1e200, 1e300], dtype=torch.float64), y)
     assert huge.auc() == pytest.approx(plain.auc())
+
+
+def test_each_reason_has_its_own_rows():
+    def part(number, rows, skipped):
+        return Measured(number, "", {"index": torch.arange(rows)}, {}, skipped, {})
+
+    source = Source(nn.Linear(4, 2), torch.rand(9, 4), None, None)
+    parts = [part(0, 4, {}), part(1, 3, {"strong": "a"}), part(2, 2, {"strong": "b"})]
+    assert left_out(parts, source, None, None)[:2] == [
+        {"what": "strong", "why": "a (for 3 of 9 rows)"},
+        {"what": "strong", "why": "b (for 2 of 9 rows)"},
+    ]
 
 
 def told(y, x=None):

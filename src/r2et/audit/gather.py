@@ -65,12 +65,14 @@ def left_out(
     if source.total is not None and done < source.total:
         why = f"the time was up after {done} of {source.total} rows"
         found.append({"what": "rows", "why": why})
-    elif not source.ended:
+    elif source.total is None and not source.ended:
         found.append({"what": "rows", "why": f"the time was up after {done} rows of the stream"})
     for measure in MEASURES:
-        reasons = Counter(part.skipped[measure] for part in parts if measure in part.skipped)
-        rows = sum(len(p.columns["index"]) for p in parts if measure in p.skipped)
-        for why in reasons:
+        reasons: Counter[str] = Counter()
+        for part in parts:
+            if measure in part.skipped:
+                reasons[part.skipped[measure]] += len(part.columns["index"])
+        for why, rows in reasons.items():
             part_of = "" if rows == done else f" (for {rows} of {done} rows)"
             found.append({"what": measure, "why": why + part_of})
     if "label" not in parts[0].columns:

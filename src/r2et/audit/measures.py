@@ -17,7 +17,7 @@ from r2et.audit.source import Chunk
 from r2et.certify import IntervalCertifier
 from r2et.certify.base import Certificate
 from r2et.checks import check_k
-from r2et.errors import InputError, require
+from r2et.errors import InputError, RowError, require, row_numbers
 from r2et.explain import Explainer
 from r2et.explain.base import CHUNK_NUMBERS
 from r2et.metrics import faithfulness
@@ -58,15 +58,19 @@ class Part:
 
 def posed(model: nn.Module, settings: Settings, chunk: Chunk) -> Part:
     """Predictions and clean explanations; whatever is wrong with the model shows here."""
-    out = outputs(model, chunk.x, WHERE)
-    target = classes(out)
-    if chunk.y is not None:
-        count = max(2, out.shape[1])
-        wrong = int(chunk.y.max())
-        require(wrong < count, WHERE, "y", f"in 0..{count - 1}, the model's classes", wrong)
-    scores = settings.explainer(model, chunk.x, target.to(chunk.x.device))
+    with row_numbers(lambda row: int(chunk.index[row])):
+        out = outputs(model, chunk.x, WHERE)
+        target = classes(out)
+        scores = settings.explainer(model, chunk.x, target.to(chunk.x.device))
+    check_labels(chunk.y, max(2, out.shape[1]))
     check_k(WHERE, settings.k, scores.shape[1])
     return Part(model, settings, chunk, out, target, scores)
+
+
+def check_labels(y: Tensor | None, count: int) -> None:
+    """Classes that a model with so many of them has."""
+    wrong = -1 if y is None else int(y.max())
+    require(wrong < count, WHERE, "y", f"in 0..{count - 1}, the model's classes", wrong)
 
 
 def clean(part: Part) -> Columns:
@@ -259,6 +263,8 @@ class Measure:
             began = time.perf_counter()
             try:
                 found = function(part)
+            except RowError as error:  # its row is one of the points tried, not one of those given
+                skipped[name] = f"{error.sentence}."
             except InputError as error:  # this measure cannot be taken of such a model
                 skipped[name] = str(error)
             else:

@@ -8,17 +8,18 @@ import math
 import os
 import platform
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any, Literal
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from r2et.attack.strong import Budget
 from r2et.audit.gather import check_bracket, durations, joined, left_out, row_columns
 from r2et.audit.linear import LinearBaseline
-from r2et.audit.measures import LATE, Measure, Measured
+from r2et.audit.measures import LATE, Measure, Measured, check_labels
 from r2et.audit.partial import Partial
 from r2et.audit.result import FORMAT, Audit
 from r2et.audit.settings import BEYOND, WHERE, Settings, rows_at_once
@@ -30,9 +31,11 @@ from r2et.engine import Engine, Lost
 from r2et.engine import engine as open_engine
 from r2et.errors import R2ETError, require
 from r2et.explain import Explainer
+from r2et.metrics.features import baseline_of
 from r2et.progress import bar
 from r2et.region import L2, Region
 from r2et.train.usual import explainer_for
+from r2et.train.validation import outputs
 from r2et.version import __version__
 
 
@@ -50,8 +53,8 @@ def audit(
     seed: int = 0,
     chunk: int | None = None,
     baseline: Any = 0.0,
-    names: Sequence[str] | None = None,
-    classes: Sequence[str] | None = None,
+    names: Iterable[str] | None = None,
+    classes: Iterable[str] | None = None,
     name: str | None = None,
     engine: Literal["here", "processes", "ray"] | Engine = "here",
     workers: int | None = None,
@@ -72,8 +75,12 @@ def audit(
     from there. names, classes: of features and classes, for people to read.
     """
     began = time.time()
-    good = minutes is None or (type(minutes) in (int, float) and minutes > 0)
+    good = minutes is None or (type(minutes) in (int, float) and 0 < minutes < math.inf)
     require(good, WHERE, "minutes", "None or a positive number", minutes)
+    good = name is None or isinstance(name, str)
+    require(good, WHERE, "name", "None or a text", name)
+    good = partial is None or isinstance(partial, str | os.PathLike)
+    require(good, WHERE, "partial", "None or a path", partial)
     source = Source(model, x, y, rows)
     explainer = explainer_for(tuple(source.first.shape[1:])) if explainer is None else explainer
     size = chunk
@@ -82,7 +89,11 @@ def audit(
     limit = BEYOND * getattr(region, "radius", 1.0)
     settings = Settings(k, region, explainer, budget, seed, size, limit, baseline=baseline)
     scores = explainer(model, source.first)
-    names = _names(source.names if names is None else names, scores.shape[1])
+    names = _names("names", source.names if names is None else names, scores.shape[1], "score")
+    count = max(2, outputs(model, source.first, WHERE).shape[1])
+    classes = _names("classes", classes, count, "class of the model")
+    check_labels(source.y, count)
+    baseline_of(WHERE, baseline, source.first)
     until = None if minutes is None else began + 60 * minutes
     kept = None if partial is None else Partial(partial, identity(model, settings))
     linear = LinearBaseline()
@@ -110,10 +121,10 @@ def audit(
             "date": datetime.date.today().isoformat(),
             "seconds": time.time() - began,
             "settings": {**settings.to_dict(), "minutes": minutes, "rows_given": source.given},
-            "names": None if names is None else list(names),
+            "names": names,
             "shape": list(source.first.shape[1:]),
             "scores_shape": _layout(source.first, scores),
-            "classes": None if classes is None else list(map(str, classes)),
+            "classes": classes,
             "summary": summary,
             "counts": counts,
             "skipped": left_out(parts, source, summary["auc_clean"], summary["auc_linear"]),
@@ -129,6 +140,7 @@ def audit(
 def identity(model: nn.Module, settings: Settings) -> str:
     """What tells this audit from one of other weights or settings."""
     found = hashlib.sha256(repr((settings, __version__, str(model))).encode())
+    found.update(repr(np.asarray(settings.baseline).tolist()).encode())  # repr rounds an array
     for name, value in model.state_dict().items():
         found.update(name.encode())
         if isinstance(value, Tensor):
@@ -181,14 +193,15 @@ def _measured(
     yield from done
 
 
-def _names(names: Sequence[str] | None, n: int) -> list[str] | None:
-    """One name per score, or none."""
+def _names(name: str, names: Iterable[Any] | None, n: int, what: str) -> list[str] | None:
+    """One name for each of n, or none."""
     if names is None:
         return None
-    good = not isinstance(names, str) and len(names) == n
-    found = names if isinstance(names, str) else f"{len(names)} names"
-    require(good, WHERE, "names", f"{n} names, one per score of the explanation", found)
-    return [str(name) for name in names]
+    listed = isinstance(names, Iterable) and not isinstance(names, str)
+    require(listed, WHERE, name, f"{n} names, one per {what}", names)
+    found = [str(value) for value in names]
+    require(len(found) == n, WHERE, name, f"{n} names, one per {what}", f"{len(found)} names")
+    return found
 
 
 def _layout(x: Tensor, scores: Tensor) -> list[int]:
