@@ -174,6 +174,56 @@ def test_bad_input_is_one_sentence(run, folder, strange, tmp_path):
         assert err.count("\n") == 1, err
 
 
+def test_labels_that_are_numbers_are_the_classes_themselves(run, strange, tmp_path):
+    (tmp_path / "three.py").write_text(
+        "from torch import nn\ndef net():\n    return nn.Linear(4, 3)\n"
+        "def needs(it):\n    return it\n"
+    )
+    quick = ("--k", "2", "--target", "y", "--minutes", "0.0001", "--engine", "here")
+    rows = [f"{i / 7},{i % 3},{i % 2},{i},{(0, 2)[i % 2]}" for i in range(8)]
+    (tmp_path / "lacks.csv").write_text("a,b,c,d,y\n" + "\n".join(rows) + "\n")
+    code, _, err = run("three:net", "lacks.csv", *quick, "--json", "a.json")
+    assert (code, err) == (0, "")
+    found = json.loads((tmp_path / "a.json").read_text())["rows"]
+    assert found["label"] == [(0, 2)[i % 2] for i in found["index"]]
+    code, _, err = run(f"{strange}:net", "lacks.csv", *quick)
+    assert (code, err) == (2, "audit: y must be in 0..1, the model's classes, got 2.\n")
+    words = [row[:-1] + ("no", "yes")[i % 2] for i, row in enumerate(rows)]
+    (tmp_path / "words.csv").write_text("a,b,c,d,y\n" + "\n".join(words) + "\n")
+    code, _, err = run("three:net", "words.csv", *quick)
+    assert code == 2
+    assert err.startswith("audit: classes must be 3 names, one per class of the model, got 2")
+    code, _, err = run("three:needs", "lacks.csv", *quick)
+    assert code == 2
+    assert "when called without arguments, got three:needs (TypeError" in err
+
+
+def test_modules_and_archives_of_any_kind(run, strange, tmp_path):
+    (tmp_path / "broken.py").write_text("def f(:\n")
+    (tmp_path / "raises.py").write_text("1 / 0\n")
+    x = np.random.default_rng(0).random((8, 4))
+    np.savez(tmp_path / "words.npz", x=x, y=np.array(["a", "b"] * 4))
+    np.savez(tmp_path / "big_endian.npz", x=x.astype(">f8"))
+    with open(tmp_path / "array.npz", "wb") as file:
+        np.save(file, x)
+    (tmp_path / "empty.npz").write_bytes(b"")
+    quick = ("--k", "2", "--minutes", "0.0001", "--engine", "here")
+    for model, rows, said in [
+        ("broken:f", "big_endian.npz", "must be a module that imports, got broken:f (SyntaxError"),
+        ("raises:f", "big_endian.npz", "got raises:f (ZeroDivisionError: division by zero)"),
+        (":f", "big_endian.npz", "must be a module that imports, got :f (ValueError"),
+        (f"{strange}:net", "words.npz", "DATA must be an .npz file with numbers as y, got dtype"),
+        (f"{strange}:net", "array.npz", "of plain arrays, got array.npz: one array"),
+        (f"{strange}:net", "empty.npz", "of plain arrays, got empty.npz: No data left in file"),
+    ]:
+        code, out, err = run(model, rows, *quick)
+        assert (code, out) == (2, ""), rows
+        assert err.startswith("audit: ")
+        assert said in err
+        assert err.count("\n") == 1
+    assert run(f"{strange}:net", "big_endian.npz", *quick)[0] == 0
+
+
 def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(folder, tmp_path):
     command = [sys.executable, "-m", "r2et", "audit", folder, "adult", "--rows", "200"]
     command += ["--budget", "fast", "--engine", "processes", "--workers", "1", "--json", "a.json"]

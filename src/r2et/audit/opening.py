@@ -94,15 +94,21 @@ def _made(spec: str, module: str, factory: str) -> nn.Module:
     sys.path.insert(0, os.getcwd())
     try:
         make: Callable[[], Any] | None = getattr(importlib.import_module(module), factory, None)
-    except ImportError as error:
-        found = f"{spec} ({first_line(error)})"
+    except Exception as error:  # somebody's code may raise anything
+        found = f"{spec} ({type(error).__name__}: {first_line(error)})"
         raise InputError(f"{WHERE}: MODEL must be a module that imports, got {found}.") from error
     finally:
         sys.path.remove(os.getcwd())
     require(callable(make), WHERE, "MODEL", f"a function of {module}", spec)
     assert make is not None
-    model = make()
     what = f"a function of {module} that returns a torch.nn.Module"
+    try:
+        model = make()
+    except Exception as error:
+        found = f"{spec} ({type(error).__name__}: {first_line(error)})"
+        raise InputError(
+            f"{WHERE}: MODEL must be {what} when called without arguments, got {found}."
+        ) from error
     require(isinstance(model, nn.Module), WHERE, "MODEL", what, f"{spec} -> {model!r}")
     assert isinstance(model, nn.Module)
     return model
@@ -134,21 +140,34 @@ def _fill(model: nn.Module, path: str) -> None:
 
 def _arrays(path: Path) -> Rows:
     """x, and y if there, of a NumPy archive."""
+    what = "an .npz file of plain arrays"
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            named = {name: archive[name] for name in ("x", "y") if name in archive.files}
-    except (OSError, ValueError, zipfile.BadZipFile) as error:
-        text = (
-            f"{WHERE}: DATA must be an .npz file of plain arrays, got {path}: {first_line(error)}."
+        archive = np.load(path, allow_pickle=False)
+        require(
+            isinstance(archive, np.lib.npyio.NpzFile), WHERE, "DATA", what, f"{path}: one array"
         )
+        with archive:
+            named = {name: archive[name] for name in ("x", "y") if name in archive.files}
+    except InputError:
+        raise
+    except Exception as error:  # zipfile, zlib and NumPy raise many kinds
+        text = f"{WHERE}: DATA must be {what}, got {path}: {first_line(error)}."
         raise InputError(text) from None
     require("x" in named, WHERE, "DATA", "an .npz file that holds x (and y)", path)
+    for name, array in named.items():
+        good = array.dtype.kind in "biuf"
+        require(good, WHERE, "DATA", f"an .npz file with numbers as {name}", array.dtype)
+        named[name] = array.astype(array.dtype.newbyteorder("="))
     y = torch.from_numpy(named["y"]) if "y" in named else None
     return Rows(torch.from_numpy(named["x"]), y)
 
 
 def _plain_table(path: Path, target: str | None) -> Rows:
-    """A table of numbers, its columns in order; the classes of the target in sorted order."""
+    """A table of numbers, its columns in order.
+
+    A target of numbers holds the classes 0, 1, ... themselves, of which a file may lack some; one
+    of text their names, in sorted order, all of them.
+    """
     import pandas as pd
 
     try:
@@ -156,6 +175,7 @@ def _plain_table(path: Path, target: str | None) -> Rows:
     except Exception as error:  # pandas and pyarrow raise many kinds
         text = f"{WHERE}: DATA must be a CSV or Parquet table, got {path}: {first_line(error)}."
         raise InputError(text) from None
+    require(len(table) > 0, WHERE, "DATA", "a table of at least one row", f"{path} without any")
     y, classes = None, None
     if target is not None:
         known = ", ".join(map(str, table.columns))
@@ -163,8 +183,11 @@ def _plain_table(path: Path, target: str | None) -> Rows:
         column = table.pop(target)
         gone = int(column.isna().sum())
         require(not gone, WHERE, "target", "a column without gaps", f"{gone} empty cells")
-        labels, codes = np.unique(column.to_numpy(), return_inverse=True)
-        y, classes = torch.from_numpy(codes.astype(np.int64)), tuple(map(str, labels))
+        if pd.api.types.is_numeric_dtype(column):
+            y = torch.from_numpy(column.to_numpy(dtype=np.float64))
+        else:
+            labels, codes = np.unique(column.to_numpy().astype(str), return_inverse=True)
+            y, classes = torch.from_numpy(codes.astype(np.int64)), tuple(map(str, labels))
     words = [str(c) for c in table.columns if not pd.api.types.is_numeric_dtype(table[c])]
     what = "a table of numbers (give --target for the label; train with `r2et train` for others)"
     require(not words, WHERE, "DATA", what, f"text in the columns {', '.join(words[:5])}")
