@@ -12,7 +12,8 @@ from typing import IO
 if sys.platform == "win32":
     import msvcrt
 
-    def _take(handle: IO[bytes]) -> bool:
+    def take(handle: IO[bytes]) -> bool:
+        """Lock an open file until it is closed, if nobody has it, and say whether."""
         try:
             msvcrt.locking(handle.fileno(), msvcrt.LK_NBLCK, 1)
         except OSError:
@@ -21,7 +22,8 @@ if sys.platform == "win32":
 else:
     import fcntl
 
-    def _take(handle: IO[bytes]) -> bool:
+    def take(handle: IO[bytes]) -> bool:
+        """Lock an open file until it is closed, if nobody has it, and say whether."""
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -39,7 +41,7 @@ def locked(path: Path) -> Iterator[None]:
     path.parent.mkdir(parents=True, exist_ok=True)
     with _opened(path) as handle:
         # Polling, so that Ctrl-C is heard on every platform.
-        while not _take(handle):
+        while not take(handle):
             time.sleep(0.05)
         yield
 
@@ -48,7 +50,7 @@ def locked(path: Path) -> Iterator[None]:
 def reserved(path: Path) -> Iterator[bool]:
     """Hold the same kind of lock if nobody has it, and say whether; without waiting."""
     with _opened(path) as handle:
-        yield _take(handle)
+        yield take(handle)
 
 
 def _opened(path: Path) -> IO[bytes]:

@@ -15,6 +15,7 @@ from torch import Tensor
 from r2et.audit.measures import Columns, Measured
 from r2et.audit.settings import WHERE
 from r2et.errors import InputError, require
+from r2et.lock import take
 
 FORMAT = "r2et-audit-part/1"
 
@@ -28,62 +29,66 @@ class Partial:
     def __init__(self, path: str | os.PathLike[str], identity: str) -> None:
         self.path, self.identity = Path(path), identity
         self.done: dict[int, Measured] = {}
-        end = self._read()
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            self.handle: IO[bytes] = open(self.path, "r+b" if end else "wb")  # noqa: SIM115
+            number = os.open(self.path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666)
+            # Unbuffered: what a full disk refuses is not tried again when the file is closed.
+            self.handle: IO[bytes] = open(number, "r+b", buffering=0)  # noqa: SIM115
         except OSError as error:
-            text = f"{WHERE}: partial must be a file that can be written, got {self.path}"
-            raise InputError(f"{text} ({error.strerror or error}).") from error
-        self.handle.truncate(end)
-        self.handle.seek(end)
-        if not end:
-            self._line({"format": FORMAT, "audit": identity})
+            raise self._refused(error) from error
+        try:
+            what = "a file that no other audit is writing"
+            require(take(self.handle), WHERE, "partial", what, str(self.path))
+            end = self._read(self.handle.read())
+            self.handle.truncate(end)
+            self.handle.seek(end)
+            if not end:
+                self._write(self._head())
+        except BaseException:
+            self.close()
+            raise
 
     def add(self, found: Measured) -> None:
         """Keep a chunk, from this moment on."""
         self.done[found.number] = found
-        self._line(
-            {
-                "number": found.number,
-                "fingerprint": found.fingerprint,
-                "columns": {name: _packed(value) for name, value in found.columns.items()},
-                "pictured": {name: _packed(value) for name, value in found.pictured.items()},
-                "skipped": found.skipped,
-                "seconds": found.seconds,
-            }
-        )
+        value = {
+            "number": found.number,
+            "fingerprint": found.fingerprint,
+            "columns": {name: _packed(value) for name, value in found.columns.items()},
+            "pictured": {name: _packed(value) for name, value in found.pictured.items()},
+            "skipped": found.skipped,
+            "seconds": found.seconds,
+        }
+        self._write(_line(value))
 
     def close(self) -> None:
         """Leave the file as it is."""
         self.handle.close()
 
-    def remove(self) -> None:
-        """The audit is complete: nothing to go on with."""
-        self.close()
-        self.path.unlink(missing_ok=True)
+    def _head(self) -> bytes:
+        return _line({"format": FORMAT, "audit": self.identity})
 
-    def _line(self, value: dict[str, Any]) -> None:
-        self.handle.write(json.dumps(value, allow_nan=False).encode() + b"\n")
-        self.handle.flush()
-        os.fsync(self.handle.fileno())
-
-    def _read(self) -> int:
-        """Take what is there; returns where the last whole line ends."""
-        if not self.path.exists():
-            return 0
-        what = "a file that an audit of the same rows, model and settings left (or remove it)"
+    def _write(self, left: bytes) -> None:
         try:
-            lines = self.path.read_bytes().splitlines(keepends=True)
+            while left:
+                left = left[self.handle.write(left) :]
+            os.fsync(self.handle.fileno())
         except OSError as error:
-            text = f"{WHERE}: partial must be a file that can be read, got {self.path}"
-            raise InputError(f"{text} ({error.strerror or error}).") from error
+            raise self._refused(error) from error
+
+    def _refused(self, error: OSError) -> InputError:
+        text = f"{WHERE}: partial must be a file that can be written, got {self.path}"
+        return InputError(f"{text} ({error.strerror or error}).")
+
+    def _read(self, content: bytes) -> int:
+        """Take what is there; returns where the last whole line ends."""
+        what = "a file that an audit of the same rows, model and settings left (or remove it)"
+        lines = content.splitlines(keepends=True)
         if not lines or not lines[0].endswith(b"\n"):
-            require(not lines or lines[0].startswith(b'{"format"'), WHERE, "partial", what, self)
+            begun = not lines or self._head().startswith(lines[0])
+            require(begun, WHERE, "partial", what, self)
             return 0
-        head = _parsed(lines[0])
-        mine = head == {"format": FORMAT, "audit": self.identity}
-        require(mine, WHERE, "partial", what, self)
+        require(lines[0] == self._head(), WHERE, "partial", what, self)
         end = len(lines[0])
         for line in lines[1:]:
             value = _parsed(line)
@@ -98,6 +103,10 @@ class Partial:
 
     def __repr__(self) -> str:
         return f"{self.path} of something else"
+
+
+def _line(value: dict[str, Any]) -> bytes:
+    return json.dumps(value, allow_nan=False).encode() + b"\n"
 
 
 def _parsed(line: bytes) -> dict[str, Any] | None:
@@ -118,7 +127,7 @@ def _measured(value: dict[str, Any]) -> Measured | None:
             skipped=dict(value["skipped"]),
             seconds=dict(value["seconds"]),
         )
-    except (KeyError, TypeError, ValueError, AttributeError):
+    except (KeyError, TypeError, ValueError, AttributeError, RuntimeError):
         return None
 
 
