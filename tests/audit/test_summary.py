@@ -11,8 +11,8 @@ from r2et.audit.gather import left_out
 from r2et.audit.linear import LinearBaseline
 from r2et.audit.measures import Measured
 from r2et.audit.settings import Settings
-from r2et.audit.source import Source
-from r2et.audit.summary import summarize
+from r2et.audit.source import Chunk, Source
+from r2et.audit.summary import curve, median, summarize
 from r2et.region import L2
 
 
@@ -89,3 +89,27 @@ def test_a_stream_that_was_read_to_its_end_was_not_cut_short():
     assert "rows" not in {s["what"] for s in found.skipped}
     found = audit(nn.Linear(4, 2), Batches(), k=2, minutes=1e-9, chunk=4)
     assert {"what": "rows", "why": "the time was up after 4 rows of the stream"} in found.skipped
+
+
+def test_means_medians_and_the_curve_at_their_ends():
+    settings = Settings(1, L2(0.3))
+    told, counts = summarize(
+        columns(dffot=torch.tensor([1.0, math.nan, 0.5])), settings, LinearBaseline()
+    )
+    assert (told["dffot"], counts["dffot"]) == (0.75, 2)
+    # Of ten values, the second smallest and the second largest hold the median in 97.9 %.
+    assert median(torch.arange(10), 0.95) == (4.0, 1.0, 8.0)
+    radii = columns(
+        radius_certified=torch.tensor([0.3, 0.1], dtype=torch.float64),
+        radius_attacked=torch.tensor([math.inf, 0.3], dtype=torch.float64),
+    )
+    (point,) = (point for point in curve(radii, settings) if point["radius"] == 0.3)
+    assert (point["proved"], point["unknown"], point["broken"]) == (0.5, 0.0, 0.5)
+
+
+def test_rows_with_other_labels_are_other_rows():
+    def mark(y):
+        return Chunk(0, torch.arange(2), torch.ones(2, 3), y).fingerprint
+
+    marks = {mark(None), mark(torch.tensor([0, 1])), mark(torch.tensor([1, 0]))}
+    assert len(marks) == 3
