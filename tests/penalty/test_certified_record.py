@@ -13,11 +13,13 @@ def name(entry):
     return "-".join(str(entry[part]) for part in ("data", "hidden", "radius") if part in entry)
 
 
-@pytest.mark.parametrize(
-    "entry", [e for e in RESULTS if len(e["hidden"]) == 1 or e["radius"] < 1], ids=name
-)
-def test_nearly_all_rows_are_proved_at_a_small_price(entry):
+@pytest.mark.parametrize("entry", RESULTS, ids=name)
+def test_nearly_all_rows_are_proved(entry):
     assert entry["certified"]["certified_share"] >= 0.95
+
+
+@pytest.mark.parametrize("entry", [e for e in RESULTS if e["hidden"] == [32]], ids=name)
+def test_the_price_is_small_with_one_hidden_layer(entry):
     assert entry["certified"]["auc"] >= entry["vanilla"]["auc"] - 0.01
 
 
