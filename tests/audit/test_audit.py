@@ -384,6 +384,8 @@ def test_compare(found, data):
     test = both.difference("linear", "MLP")
     mean = np.mean([1 - row["precision_strong"] for row in found.rows])
     assert test.difference == pytest.approx(mean)
+    with pytest.raises(InputError, match=r"^difference: column must be one with a number for"):
+        both.difference("linear", "MLP", "radius_attacked")
     with pytest.raises(InputError, match=r"^compare: audits must be of different names"):
         compare([found, found])
     other = audit(line, data.test.x[:8], k=2, region=L2(0.3), budget="fast", name="other k")
