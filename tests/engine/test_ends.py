@@ -23,13 +23,21 @@ def start(kind: str, folder: Path) -> tuple[subprocess.Popen, list[int]]:
     path = {**os.environ, "PYTHONPATH": str(SOURCE)}
     command = [sys.executable, str(SCRIPT), kind, str(folder)]
     pipe = subprocess.PIPE
-    driver = subprocess.Popen(command, env=path, stderr=pipe, start_new_session=True)
-    deadline = time.monotonic() + 120
+    driver = subprocess.Popen(
+        command, env=path, stderr=pipe, start_new_session=True, preexec_fn=_hears_ctrl_c
+    )
+    deadline = time.monotonic() + 200
     while len(list(folder.iterdir())) < 2:
-        assert driver.poll() is None, driver.stderr.read().decode()
-        assert time.monotonic() < deadline
+        if driver.poll() is not None or time.monotonic() > deadline:
+            driver.kill()
+            raise AssertionError(driver.communicate()[1].decode())
         time.sleep(0.05)
     return driver, [int(p.name) for p in folder.iterdir()]
+
+
+def _hears_ctrl_c() -> None:
+    """Where the tests run in the background, SIGINT may be ignored, and that is inherited."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def alive(pid: int) -> bool:
@@ -72,17 +80,20 @@ def test_the_end_of_the_driver_is_the_end_of_its_workers(tmp_path, kind, end):
     if kind == "ray":
         pytest.importorskip("ray", exc_type=ImportError)
     driver, workers = start(kind, tmp_path)
-    began = time.monotonic()
-    if end == signal.SIGINT and kind == "processes":
-        os.killpg(driver.pid, end)  # as a terminal does: to the workers too
-    else:
-        driver.send_signal(end)
-    _, err = driver.communicate(timeout=60)
-    took = time.monotonic() - began
+    try:
+        began = time.monotonic()
+        if end == signal.SIGINT and kind == "processes":
+            os.killpg(driver.pid, end)  # as a terminal does: to the workers too
+        else:
+            driver.send_signal(end)
+        _, err = driver.communicate(timeout=60)
+        took = time.monotonic() - began
+    finally:
+        driver.kill()
     assert driver.returncode != 0
     assert gone(driver, workers, 20), err.decode()
     if kind == "processes":
-        assert took < 5
+        assert took < 20
         assert err.count(b"Traceback") == (1 if end == signal.SIGINT else 0), err.decode()
 
 
@@ -93,7 +104,7 @@ def test_a_script_without_a_main_guard_is_told_so(tmp_path):
     )
     path = {**os.environ, "PYTHONPATH": str(SOURCE)}
     done = subprocess.run(
-        [sys.executable, str(script)], env=path, capture_output=True, timeout=60, check=False
+        [sys.executable, str(script)], env=path, capture_output=True, timeout=200, check=False
     )
     assert done.returncode == 1
     last = done.stderr.decode().strip().splitlines()[-1]
