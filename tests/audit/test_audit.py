@@ -132,7 +132,10 @@ def test_the_smallest_change_of_a_quadratic_is_its_closed_form():
     assert {point["proved"] for point in found.found["curve"]} == {0}
 
 
-def test_rows_do_not_depend_on_the_engine(found, model, data):
+@pytest.mark.parametrize("engine", ["processes", "ray"])
+def test_rows_do_not_depend_on_the_engine(engine, found, model, data):
+    if engine == "ray":
+        pytest.importorskip("ray")
     again = audit(
         *(model, *data.test),
         k=3,
@@ -140,7 +143,7 @@ def test_rows_do_not_depend_on_the_engine(found, model, data):
         rows=48,
         budget="fast",
         chunk=16,
-        engine="processes",
+        engine=engine,
         workers=2,
     )
     assert again.summary() == found.summary()

@@ -12,10 +12,6 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from r2et import cli
-from r2et.data import load
-from r2et.train import fit
-
 FAST = ("--budget", "fast", "--engine", "here", "--rows", "24")
 FACTORY = """
 from torch import nn
@@ -26,24 +22,9 @@ def number():
 """
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    place = tmp_path_factory.mktemp("model") / "adult"
-    fit(None, load("adult"), "vanilla", epochs=1, out=place, progress=False)
-    return str(place)
-
-
 @pytest.fixture
-def run(monkeypatch, capsys, tmp_path):
-    monkeypatch.chdir(tmp_path)
-
-    def call(*arguments):
-        monkeypatch.setattr(sys, "argv", ["r2et", "audit", *arguments])
-        with pytest.raises(SystemExit) as stop:
-            cli.main()
-        return stop.value.code, *capsys.readouterr()
-
-    return call
+def run(program):
+    return program("audit")
 
 
 @pytest.fixture

@@ -1,34 +1,15 @@
 """r2et certify, as a user types it."""
 
 import json
-import sys
 
 import pytest
 
-from r2et import cli
-from r2et.data import load
 from r2et.models import MLP, save_model
-from r2et.train import fit
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    place = tmp_path_factory.mktemp("model") / "adult"
-    fit(None, load("adult"), "vanilla", epochs=1, out=place, progress=False)
-    return str(place)
 
 
 @pytest.fixture
-def run(monkeypatch, capsys, tmp_path):
-    monkeypatch.chdir(tmp_path)
-
-    def call(*arguments):
-        monkeypatch.setattr(sys, "argv", ["r2et", "certify", *arguments])
-        with pytest.raises(SystemExit) as stop:
-            cli.main()
-        return stop.value.code, *capsys.readouterr()
-
-    return call
+def run(program):
+    return program("certify")
 
 
 def test_table_and_curve(run, folder, tmp_path):

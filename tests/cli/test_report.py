@@ -1,27 +1,17 @@
 """r2et report, as a user types it."""
 
 import json
-import sys
 
 import pytest
 
 from audits import several, tabular
-from r2et import cli
 
 
 @pytest.fixture
-def run(monkeypatch, capsys, tmp_path):
-    monkeypatch.chdir(tmp_path)
+def run(program, tmp_path):
     for number, audit in enumerate(several()):
         (tmp_path / f"{number}.json").write_text(json.dumps(audit))
-
-    def call(*arguments):
-        monkeypatch.setattr(sys, "argv", ["r2et", "report", *arguments])
-        with pytest.raises(SystemExit) as stop:
-            cli.main()
-        return stop.value.code, *capsys.readouterr()
-
-    return call
+    return program("report")
 
 
 def test_one_audit(run, tmp_path):

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import torch
 
-from r2et import cli
 from r2et.train import RECIPES, load_trained
 
 
@@ -25,18 +24,10 @@ def write(path, rows=300, classes=("yes", "no")):
 
 
 @pytest.fixture
-def run(tmp_path, monkeypatch, capsys):
+def run(program, tmp_path):
     """The command in a folder of its own, with a table beside it; gives code, output, errors."""
-    monkeypatch.chdir(tmp_path)
     write(tmp_path / "t.csv")
-
-    def call(*arguments):
-        monkeypatch.setattr(sys, "argv", ["r2et", "train", *arguments])
-        with pytest.raises(SystemExit) as stop:
-            cli.main()
-        return stop.value.code, *capsys.readouterr()
-
-    return call
+    return program("train")
 
 
 USUAL = ("t.csv", "--target", "y", "--k", "2", "--epochs", "2", "-o", "model")
