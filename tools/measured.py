@@ -356,7 +356,27 @@ def one_recipe(name: str) -> str:
     return f"{table(head, rows)}\n\n{about}{cost}"
 
 
+def audit_cost() -> str:
+    """Time and memory of large audits."""
+    found = record("audit")
+    rows = [
+        [
+            f"{entry['rows']}",
+            f"{entry['seconds']:.0f} s",
+            f"{entry['megabytes_above_import']:.0f} MB",
+            f"{entry['megabytes_of_a_worker_above_import']:.0f} MB",
+        ]
+        for entry in found["results"]
+    ]
+    head = ["rows", "time", "memory of the caller", "of a worker"]
+    about = (
+        f"Adult, {found['budget']} budget, radius {found['radius']:g}, {found['workers']} workers"
+    )
+    return f"{table(head, rows)}\n\n{about}; memory above what imports take. {made_with(found)}"
+
+
 PARTS: dict[str, Callable[[], str]] = {
+    "audit_cost": audit_cost,
     "attack_strength": attack_strength,
     "certified": certified,
     "certified_ceilings": certified_ceilings,
