@@ -1,4 +1,4 @@
-"""Write docs/results.md from bench/records: `python tools/results.py [--check] [--from OUT]`.
+"""Write docs/results.md from docs/records: `python tools/results.py [--check] [--from OUT]`.
 
 --from OUT first takes over the claims of a run (`r2et bench ... --out OUT`), replacing older ones.
 """
@@ -13,7 +13,7 @@ from pathlib import Path
 from r2et.bench.results import results
 
 ROOT = Path(__file__).parents[1]
-RECORDS = ROOT / "bench" / "records"
+RECORDS = ROOT / "docs" / "records"
 PAGE = ROOT / "docs" / "results.md"
 
 
@@ -25,7 +25,7 @@ def main() -> None:
     told = parser.parse_args()
     if told.source is not None:
         shutil.copytree(told.source / "claims", RECORDS, dirs_exist_ok=True)
-    text = results(RECORDS, "../bench/records")
+    text = results(RECORDS, "records")
     if told.check:
         if not PAGE.exists() or PAGE.read_text() != text:
             sys.exit("results: docs/results.md must be made anew (python tools/results.py).")

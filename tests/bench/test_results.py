@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_the_page_is_what_the_records_make():
-    text = results(ROOT / "bench" / "records", "../bench/records")
+    text = results(ROOT / "docs" / "records", "records")
     assert (ROOT / "docs" / "results.md").read_text() == text
 
 
