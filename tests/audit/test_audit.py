@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,8 +16,9 @@ from torch import nn
 
 from nets import ResidualNet, quadratic
 from r2et import audit
-from r2et.attack import StrongAttack
+from r2et.attack import ERAttack, StrongAttack
 from r2et.audit import Audit, compare
+from r2et.audit.gather import check_bracket
 from r2et.audit.measures import Measure
 from r2et.audit.run import identity
 from r2et.audit.settings import Settings
@@ -24,7 +26,7 @@ from r2et.audit.source import Chunk
 from r2et.audit.summary import RESAMPLES, median, resampled_areas, top_sets
 from r2et.errors import InputError
 from r2et.explain import Captum, Concept, Gradient, SmoothGrad
-from r2et.models import MLP
+from r2et.models import MLP, predict
 from r2et.rank import distinct_top_k, largest_top_k_share, precision_at_k
 from r2et.region import L2, Linf
 from r2et.train import fit
@@ -92,6 +94,45 @@ def test_figures_against_a_second_computation(found, model, data):
         assert (row["precision_strong"] < 1) <= (broken <= 0.3 * (1 + 1e-6))
     for point in found.found["curve"]:
         assert point["proved"] + point["unknown"] + point["broken"] == pytest.approx(1)
+
+
+def test_noise_and_sensitivity_against_a_second_computation():
+    torch.manual_seed(3)
+    model = nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 2)).eval()
+    x, region = torch.randn(24, 6), L2(1.0)
+    found = audit(model, x, k=2, region=region, budget="fast", chunk=24)
+    index = torch.tensor([row["index"] for row in found.rows])
+    x, label = x[index], predict(model, x[index])
+    # What the papers' attack ends at, and whether the prediction is still there.
+    attack = ERAttack(region, steps=100, step_size=0.01, through=Gradient(of="probability"))
+    last = replace(attack, keep="last")(model, Gradient(), x, k=2)
+    assert [row["sensitivity"] for row in found.rows] == (~last.kept).double().tolist()
+    assert 0 < found.summary()["sensitivity"] < 0.5
+    # The mean over random points that keep the prediction, row by row.
+    points = region.sample(x, 100, generator=Settings(2, region).generator(0, "noise"))
+    clean, lost = Gradient()(model, x), 0
+    for i, row in enumerate(found.rows):
+        kept = predict(model, points[:, i]) == label[i]
+        scores = Gradient()(model, points[kept, i], int(label[i]))
+        share = precision_at_k(clean[i : i + 1].expand_as(scores), scores, 2).double().mean()
+        assert row["precision_noise"] == pytest.approx(float(share))
+        lost += int((~kept).sum())
+    assert lost > 0
+
+
+def test_what_an_attack_does_inside_a_proof_is_a_bug_and_said_so():
+    columns = {
+        "index": torch.tensor([7, 8, 9]),
+        "radius_certified": torch.tensor([0.1, 0.1, torch.nan]).double(),
+        "radius_attacked": torch.tensor([0.2, torch.nan, 0.1]).double(),
+        "certified_precision": torch.tensor([0.5, 1.0, torch.nan]).double(),
+        "precision_strong": torch.tensor([0.5, 1.0, 0.0]),
+    }
+    check_bracket(columns)
+    with pytest.raises(RuntimeError, match="row 7 was changed inside its certified radius"):
+        check_bracket({**columns, "radius_attacked": torch.tensor([0.09, 1.0, 1.0]).double()})
+    with pytest.raises(RuntimeError, match="row 8 was changed inside its certified radius"):
+        check_bracket({**columns, "precision_er": torch.tensor([1.0, 0.75, 0.0])})
 
 
 def test_a_linear_model_holds_still_whatever_happens():
@@ -295,7 +336,7 @@ import torch
 from r2et import audit
 torch.set_num_threads(1)
 torch.manual_seed(0)
-from r2et.models import MLP
+from r2et.models import MLP, predict
 model, x = MLP(6, (8,)).eval(), torch.rand(640, 6, generator=torch.Generator().manual_seed(0))
 audit(model, x, k=2, budget="fast", chunk=16, partial={str(kept)!r})
 """

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import save_file
+from torch import nn
 
 FAST = ("--budget", "fast", "--engine", "here", "--rows", "24")
 FACTORY = """
@@ -33,8 +34,6 @@ def strange(tmp_path, monkeypatch):
     torch.manual_seed(0)
     name = f"their_model_{os.getpid()}_{time.monotonic_ns()}"
     (tmp_path / f"{name}.py").write_text(FACTORY)
-    from torch import nn
-
     net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
     save_file(net.state_dict(), tmp_path / "weights.safetensors")
     x = np.random.default_rng(0).random((30, 4)).round(3)
@@ -230,6 +229,26 @@ def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(folder, tmp_path
     ended = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, check=True)
     assert b"200 rows" in ended.stdout
     assert sorted(os.listdir(tmp_path)) == ["a.json"]
+
+
+def test_a_network_trained_anew_is_another_audit(run, strange, tmp_path, monkeypatch):
+    """What an audit of the old weights left is in nobody's way."""
+    from r2et.audit.measures import Measure
+
+    given = (f"{strange}:net", "rows.csv", "--k", "2", "--target", "label", *FAST)
+    given += ("--weights", "weights.safetensors")
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as stopped:
+        stopped.setattr(Measure, "__call__", stop)
+        assert run(*given)[0] == 130
+    (left,) = tmp_path.glob(".r2et-audit-*.partial")
+    net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+    save_file(net.state_dict(), tmp_path / "weights.safetensors")
+    assert run(*given)[0] == 0
+    assert list(tmp_path.glob(".r2et-audit-*.partial")) == [left]
 
 
 def test_a_folder_that_cannot_be_written(run, folder, tmp_path):

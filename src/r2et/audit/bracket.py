@@ -5,15 +5,14 @@ from __future__ import annotations
 import math
 import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
 
 from r2et.attack import MinimumNorm
+from r2et.audit.opening import Opened, open_rows
 from r2et.certify import IntervalCertifier
-from r2et.data import DATASETS, load
 from r2et.errors import InputError, require
 from r2et.explain import Explainer, Gradient
 from r2et.rank import distinct_top_k, largest_top_k_share
@@ -101,12 +100,7 @@ def bracket(
     region = (L2 if norm == "l2" else Linf)(limit)
     attack = MinimumNorm(region, budget=budget, progress=progress)
     attacked = attack(model, explainer, x, k=k).radius.double()
-    beaten = attacked < certificate.radius
-    if bool(beaten.any()):
-        raise RuntimeError(
-            f"row {int(beaten.nonzero()[0])} was changed inside its certified radius:"
-            " a bug in r2et, please report it with the model"
-        )
+    check_unbeaten(attacked < certificate.radius, torch.arange(len(x)))
     scores = explainer(model, x)
     return Bracket(
         certified=certificate.radius,
@@ -125,17 +119,19 @@ def rows_for(trained: Trained, source: str, rows: int) -> Tensor:
     """The first rows of a file, read as in training, or of the test part of a named data set."""
     good = type(rows) is int and rows > 0
     require(good, "certify", "rows", "a positive whole number", rows)
-    if Path(source).is_file():
-        return trained.read(source)[0][:rows]
-    file = bool(Path(source).suffix) or len(Path(source).parts) > 1 or source not in DATASETS
-    what = "a file that exists or a data set of `r2et data list`"
-    require(not file, "certify", "DATA", what, source)
-    data = load(source)
-    shape = tuple(data.test.x.shape[1:])
-    fits = trained.data == source or not trained.names or trained.names == data.names
-    require(fits, "certify", "DATA", f"what the model was trained on ({trained.data})", source)
+    x = open_rows(Opened(trained.data, trained.model, trained), source, where="certify").x
+    shape = tuple(x.shape[1:])
     require(len(shape) == 1, "certify", "DATA", "a table", f"{source} of shape {shape}")
-    return data.test.x[:rows]
+    return x[:rows]
+
+
+def check_unbeaten(beaten: Tensor, rows: Tensor) -> None:
+    """beaten: (B,) bool, an attack did what the certificate rules out; rows: (B,) their numbers."""
+    if bool(beaten.any()):
+        raise RuntimeError(
+            f"row {int(rows[beaten][0])} was changed inside its certified radius:"
+            " a bug in r2et, please report it with the model"
+        )
 
 
 def draw(found: Bracket, path: str | os.PathLike[str]) -> None:

@@ -8,9 +8,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from r2et.audit.bracket import check_unbeaten
 from r2et.audit.measures import ATTACKED, MEASURES, Columns, Measured, attacked
 from r2et.audit.source import Source
 
+ROUNDING = 1e-6  # of a share of k features in float32
 # What a row of the result says.
 ROW = (
     *("index", "target", "label", "probability", "top", "precision_noise", "precision_er"),
@@ -44,16 +46,19 @@ def _column(part: Measured, name: str, like: Tensor) -> Tensor:
 
 
 def check_bracket(columns: Columns) -> None:
-    """No attack may enter what is proved."""
-    if "radius_certified" not in columns or "radius_attacked" not in columns:
-        return
-    beaten = columns["radius_attacked"] < columns["radius_certified"]
-    if bool(beaten.any()):
-        row = int(columns["index"][beaten][0])
-        raise RuntimeError(
-            f"row {row} was changed inside its certified radius:"
-            " a bug in r2et, please report it with the model"
-        )
+    """No attack may enter what is proved: neither the radius, nor the share of reasons that stay.
+
+    Where one of the two was not measured it is NaN, which is below nothing.
+    """
+    nothing = torch.full((len(columns["index"]),), torch.nan, dtype=torch.float64)
+
+    def found(name: str) -> Tensor:
+        return columns.get(name, nothing).double()
+
+    beaten = found("radius_attacked") < found("radius_certified")
+    for name in ("precision_strong", "precision_er"):
+        beaten |= found(name) < found("certified_precision") - ROUNDING
+    check_unbeaten(beaten, columns["index"])
 
 
 def left_out(

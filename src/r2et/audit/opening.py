@@ -61,7 +61,7 @@ def open_model(spec: str, weights: str | None = None) -> Opened:
     return Opened(Path(spec).resolve().name, trained.model, trained)
 
 
-def open_rows(opened: Opened, source: str, target: str | None = None) -> Rows:
+def open_rows(opened: Opened, source: str, target: str | None = None, where: str = WHERE) -> Rows:
     """Rows of a file or a named data set, as the model takes them.
 
     A model of `r2et train` reads tables as in its training. For another, a table's columns must be
@@ -70,7 +70,7 @@ def open_rows(opened: Opened, source: str, target: str | None = None) -> Rows:
     path = Path(source)
     file = bool(path.suffix) or len(path.parts) > 1 or source not in DATASETS
     what = "a file that exists or a data set of `r2et data list`"
-    require(path.is_file() or not file, WHERE, "DATA", what, source)
+    require(path.is_file() or not file, where, "DATA", what, source)
     if path.suffix == ".npz":
         return _arrays(path)
     trained = opened.trained
@@ -78,12 +78,12 @@ def open_rows(opened: Opened, source: str, target: str | None = None) -> Rows:
         data = load(source)
         fits = trained is None or trained.data == source or trained.names == data.names
         of = "" if trained is None else trained.data
-        require(fits, WHERE, "DATA", f"what the model was trained on ({of})", source)
+        require(fits, where, "DATA", f"what the model was trained on ({of})", source)
         return Rows(data.test.x, data.test.y, data.names or None, data.classes)
     if trained is not None and trained.schema is not None:
         own = trained.schema.target
         same = target is None or target == own
-        require(same, WHERE, "target", f"{own}, that of the model's training", target)
+        require(same, where, "target", f"{own}, that of the model's training", target)
         x, y = trained.read(source)
         return Rows(x, y, trained.names, trained.classes)
     return _plain_table(path, target)

@@ -139,14 +139,20 @@ def audit(
 
 def identity(model: nn.Module, settings: Settings) -> str:
     """What tells this audit from one of other weights or settings."""
-    found = hashlib.sha256(repr((settings, __version__, str(model))).encode())
-    found.update(repr(np.asarray(settings.baseline).tolist()).encode())  # repr rounds an array
+    baseline = np.asarray(settings.baseline).tolist()  # the repr of an array rounds
+    told = (settings, baseline, __version__, str(model), weights_digest(model))
+    return hashlib.sha256(repr(told).encode()).hexdigest()[:32]
+
+
+def weights_digest(model: nn.Module) -> str:
+    """What tells a model's weights and buffers from others."""
+    found = hashlib.sha256()
     for name, value in model.state_dict().items():
         found.update(name.encode())
         if isinstance(value, Tensor):
             raw = value.detach().cpu().contiguous().view(-1).view(torch.uint8)
             found.update(raw.numpy().tobytes())
-    return found.hexdigest()[:32]
+    return found.hexdigest()
 
 
 def _waiting(

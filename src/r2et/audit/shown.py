@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from r2et.attack import StrongAttack
-from r2et.audit.measures import ORDINARY, WORST, Columns, proved, worst_first
+from r2et.audit.measures import ORDINARY, OUTWARD, WORST, Columns, proved, worst_first
 from r2et.audit.settings import WHERE, Settings
 from r2et.errors import InputError
 from r2et.models.output import classes, log_odds
@@ -121,7 +121,7 @@ def _proved(
 ) -> Tensor | None:
     try:
         proof, unit = proved(model, settings, x, target, limit=radius)
-        return proof.precision_at(radius * unit)
+        return proof.precision_at(radius * unit * (1 + OUTWARD))
     except InputError:  # a model or an explanation without a certificate
         return None
 

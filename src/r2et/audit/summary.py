@@ -32,7 +32,7 @@ MEANS = (
     "sufficiency",
 )
 MEDIANS = ("radius_certified", "radius_attacked")
-RESAMPLES = 200  # of an AUC, which takes sorting each time
+RESAMPLES = 200  # of an AUC
 POINTS = 40  # of the curve
 
 
@@ -71,10 +71,8 @@ def summarize(
         middle = None if values is None else median(values[~values.isnan()], settings.level)
         n = 0 if values is None else int((~values.isnan()).sum())
         put(f"{name}_median", *(middle or (None, None, None)), n)
-        if n:
-            counts[f"{name}_median"] = (
-                n  # of an infinite median too: None, but not for want of rows
-            )
+        if n:  # an infinite median is None too, but not for want of rows
+            counts[f"{name}_median"] = n
     for name, out in (("auc_clean", "logits"), ("auc_attacked", "logits_strong")):
         put(name, *_auc(columns, out, settings), _labelled(columns, out))
     sets, largest = top_sets(columns["top"])

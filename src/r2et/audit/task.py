@@ -9,7 +9,7 @@ from typing import Any
 
 from r2et.audit.opening import open_model, open_rows
 from r2et.audit.result import Audit
-from r2et.audit.run import audit
+from r2et.audit.run import audit, weights_digest
 from r2et.errors import require
 from r2et.region import L2, Linf
 
@@ -41,16 +41,16 @@ class Request:
         require(bar is None or 0 <= bar <= 1, WHERE, "fail_under", "in 0..1, as 0.95", bar)
         require(self.gate in GATES, WHERE, "gate", f"one of {', '.join(GATES)}", self.gate)
 
-    def partial(self, beside: str | None, *settings: Any) -> Path:
-        """Where a stopped audit leaves what it has: beside what it is to write."""
-        folder = Path() if beside in (None, "-") else Path(str(beside)).parent
-        mark = hashlib.sha256(repr((self, settings)).encode()).hexdigest()[:12]
-        return folder / f".r2et-audit-{mark}.partial"
+    def run(
+        self, beside: str | None, *, rows: int | None, budget: str, seed: int, **settings: Any
+    ) -> tuple[Audit, Path]:
+        """Open the model and the rows, and audit. beside: a file that is to be written.
 
-    def run(self, **settings: Any) -> Audit:
-        """Open the model and the rows, and audit."""
+        Gives the result and, in the same folder, what a stopped audit goes on from; it may go when
+        the result is written.
+        """
         opened = open_model(self.model, self.weights)
-        rows = open_rows(opened, self.data, self.target)
+        data = open_rows(opened, self.data, self.target)
         trained = opened.trained
         k = self.k if self.k is not None or trained is None else trained.k
         what = "given for a model that `r2et train` did not write"
@@ -60,17 +60,27 @@ class Request:
             radius = 0.3 if trained is None else trained.radius
         region = L2(radius) if self.norm == "l2" else Linf(radius)
         assert k is not None
-        return audit(
+        # Another audit, or the same of a network trained anew, has a file of its own.
+        asked = repr((self, rows, budget, seed, weights_digest(opened.model)))
+        folder = Path() if beside in (None, "-") else Path(str(beside)).parent
+        mark = hashlib.sha256(asked.encode()).hexdigest()[:12]
+        partial = folder / f".r2et-audit-{mark}.partial"
+        found = audit(
             opened.model,
-            rows.x,
-            rows.y,
+            data.x,
+            data.y,
             k=k,
             region=region,
-            names=rows.names,
-            classes=rows.classes,
+            rows=rows,
+            budget=budget,  # type: ignore[arg-type]
+            seed=seed,
+            names=data.names,
+            classes=data.classes,
             name=self.name or opened.name,
+            partial=partial,
             **settings,
         )
+        return found, partial
 
 
 def failed(found: Audit, gate: str, fail_under: float | None) -> str | None:

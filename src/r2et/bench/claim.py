@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
 from r2et.bench.method import title_of
-from r2et.bench.record import Record, refused
+from r2et.bench.record import Record, readable, refused
 from r2et.errors import InputError
 from r2et.models.files import write
 
@@ -63,9 +62,7 @@ class Claim:
 
     def to_json(self) -> str:
         """The file's text; rows of numbers stay on one line."""
-        told = {"format": FORMAT, **asdict(self)}
-        text = json.dumps(told, indent=1, allow_nan=False, ensure_ascii=False)
-        return re.sub(r"\[[^\[\]{}]*\]", lambda m: " ".join(m[0].split()), text) + "\n"
+        return readable({"format": FORMAT, **asdict(self)})
 
     @classmethod
     def from_json(cls, text: str, source: str) -> Claim:

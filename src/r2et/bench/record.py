@@ -46,8 +46,13 @@ class Record:
             "failed": self.failed,
             "made": self.made,
         }
-        text = json.dumps(told, indent=1, allow_nan=False, ensure_ascii=False)
-        return re.sub(r"\[[^\[\]{}]*\]", lambda m: " ".join(m[0].split()), text) + "\n"
+        return readable(told)
+
+
+def readable(told: Mapping[str, Any]) -> str:
+    """JSON for people too: indented, but a row of numbers on one line."""
+    text = json.dumps(told, indent=1, allow_nan=False, ensure_ascii=False)
+    return re.sub(r"\[[^\[\]{}]*\]", lambda m: " ".join(m[0].split()), text) + "\n"
 
 
 def digest(settings: Mapping[str, Any]) -> str:

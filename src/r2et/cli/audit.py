@@ -41,9 +41,9 @@ def command(
 
     torch.set_num_threads(1)
     asked = Request(model, data, k, radius, norm, weights, target, name, gate, fail_under)
-    partial = asked.partial(html or json_file, budget, seed, rows)
     try:
-        found = asked.run(
+        found, partial = asked.run(
+            html or json_file,
             rows=rows,
             minutes=minutes,
             budget=budget,
@@ -51,7 +51,6 @@ def command(
             engine=engine,
             workers=workers,
             address=address,
-            partial=partial,
             progress=True,
         )
     except KeyboardInterrupt:
