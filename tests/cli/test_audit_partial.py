@@ -3,7 +3,7 @@
 import pytest
 from typer.testing import CliRunner
 
-from r2et.audit.task import Request
+from r2et.audit import task
 from r2et.cli import app
 
 
@@ -12,17 +12,17 @@ def stopped(monkeypatch):
     """Where audits that are stopped at once would have left what they have."""
     seen = []
 
-    def run(self, **settings):  # noqa: ARG001
-        seen.append(settings["partial"].name)
+    def audit(*_, partial, **__):
+        seen.append(partial.name)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Request, "run", run)
+    monkeypatch.setattr(task, "audit", audit)
     return seen
 
 
-def test_other_rows_are_another_audit(stopped):
+def test_other_rows_are_another_audit(stopped, folder):
     for options in ([], ["--rows", "20"], ["--rows", "30"], ["--rows", "20", "--minutes", "1"]):
-        done = CliRunner().invoke(app, ["audit", "model", "adult", "--k", "2", *options])
+        done = CliRunner().invoke(app, ["audit", folder, "adult", "--k", "2", *options])
         assert done.exit_code == 130
     assert len(set(stopped)) == 3
     assert stopped[1] == stopped[3]  # more time goes on with the same
