@@ -5,16 +5,18 @@ from __future__ import annotations
 import os
 import re
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from r2et.bench.estimate import Estimate, remaining
 from r2et.bench.figures import PICTURES
 from r2et.bench.grid import Grid
-from r2et.bench.run import Outcome, Runner, run_figure, run_table
+from r2et.bench.run import Outcome, Runner, at_hand, opened, plans_of, run_figure, run_table
 from r2et.bench.schedule import Watch
 from r2et.bench.tables import TABLE_NAMES, unknown
 from r2et.engine import Engine, engine
-from r2et.errors import InputError
+from r2et.errors import InputError, R2ETError
 
 NAMES = (*TABLE_NAMES, *PICTURES, "leaderboard", "all")
 UNITS = {"s": 1, "m": 60, "h": 3600}
@@ -94,26 +96,61 @@ def run(
     workers: int | None = None,
     address: str | None = None,
     watch: Watch | None = None,
+    say: Callable[[str], None] = lambda _: None,
 ) -> Outcome:
-    """Make what was asked for; of "all", as much as fits into the budget."""
+    """Make what was asked for; of "all", what fits into the budget, as `say` is told."""
     end = None if told.budget is None else time.monotonic() + told.budget
     whole = Outcome()
     with engine(kind, workers, address) as running:
         for name in ORDER if told.name == "all" else (told.name,):
             left = None if end is None else end - time.monotonic()
-            if left is not None and left <= 0:
-                late = f"bench: {name} was not begun within the budget."
-                whole = whole.with_(Outcome(notes=[late]))
-                continue
             runner = Runner(out, running, budget=left, watch=watch)
-            whole = whole.with_(_one(name, told, runner))
+            grid = told.grid
+            if told.name == "all":
+                assert left is not None
+                picked = pick(name, grid, out, running.workers, left)
+                say(picked.said)
+                if picked.grid is None:
+                    whole = whole.with_(Outcome(notes=[picked.said]))
+                    continue
+                grid = picked.grid
+            make = run_figure if name in PICTURES else run_table
+            whole = whole.with_(make(name, grid, runner))
     return whole
 
 
-def _one(name: str, told: Asked, runner: Runner) -> Outcome:
-    if name not in PICTURES:
-        return run_table(name, told.grid, runner)
-    grid = told.grid
-    if told.name == "all":  # each figure has its own data and recipes
-        grid = replace(grid, datasets=PICTURES[name].datasets, recipes=PICTURES[name].recipes)
-    return run_figure(name, grid, runner)
+@dataclass(frozen=True)
+class Picked:
+    """What is made of a table or figure within a time, and a sentence about it."""
+
+    grid: Grid | None
+    said: str
+
+
+def pick(name: str, grid: Grid, out: str | os.PathLike[str], workers: int, left: float) -> Picked:
+    """The table whole, or with one seed, or not at all: what is likely to be done in `left`."""
+    if left <= 0:
+        return Picked(None, f"bench: {name} is left out: the budget is spent.")
+    if name in PICTURES:  # each figure has its own data and recipes
+        own = PICTURES[name]
+        grid = replace(grid, datasets=own.datasets, recipes=own.recipes)
+    try:
+        at_hand(grid.datasets)
+    except R2ETError as error:
+        return Picked(None, f"bench: {name} is left out: {error}")
+    needed = 0.0
+    with opened(out) as records:
+        estimate = Estimate(records.all())
+        for seeds in sorted({grid.seeds, 1}, reverse=True):
+            smaller = replace(grid, seeds=seeds)
+            todo = remaining(plans_of(name, smaller), records)
+            needed = sum(map(estimate.seconds, todo)) / workers
+            if needed <= left:
+                some = "1 seed" if seeds == 1 else f"{seeds} seeds"
+                return Picked(smaller, f"bench: {name} with {some}: about {_time(needed)}.")
+    about = f"it takes about {_time(needed)}, and {_time(left)} are left"
+    return Picked(None, f"bench: {name} is left out: {about}.")
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds / 60:.0f} min" if seconds >= 90 else f"{seconds:.0f} s"

@@ -35,9 +35,9 @@ class Record:
     made: dict[str, Any] = field(default_factory=dict)
     name: str = ""
 
-    def to_json(self) -> str:
-        """The file's text; rows of numbers stay on one line."""
-        told = {
+    def told(self) -> dict[str, Any]:
+        """Plain data for JSON; the name is that of the file."""
+        return {
             "format": FORMAT,
             "task": self.task,
             "measured": self.measured,
@@ -46,7 +46,29 @@ class Record:
             "failed": self.failed,
             "made": self.made,
         }
-        return readable(told)
+
+    @classmethod
+    def of(cls, told: Any, name: str) -> Record:
+        """From the same data; ValueError says what is wrong with it."""
+        if not isinstance(told, dict) or told.get("format") != FORMAT:
+            raise ValueError(f"its format is not {FORMAT}")
+        kinds = {"task": dict, "measured": dict, "unreliable": list, "made": dict}
+        for part, kind in kinds.items():
+            if not isinstance(told.get(part), kind):
+                raise ValueError(f"it has no {part}")
+        return cls(
+            task=told["task"],
+            measured=told["measured"],
+            reported=told.get("reported"),
+            unreliable=tuple(told["unreliable"]),
+            failed=told.get("failed"),
+            made=told["made"],
+            name=name,
+        )
+
+    def to_json(self) -> str:
+        """The file's text; rows of numbers stay on one line."""
+        return readable(self.told())
 
 
 def readable(told: Mapping[str, Any]) -> str:
@@ -63,22 +85,19 @@ def digest(settings: Mapping[str, Any]) -> str:
 
 def parse(path: Path) -> Record:
     """A record's file; ValueError says what is wrong with it."""
-    told = json.loads(path.read_text())
-    if not isinstance(told, dict) or told.get("format") != FORMAT:
-        raise ValueError(f"its format is not {FORMAT}")
-    kinds = {"task": dict, "measured": dict, "unreliable": list, "made": dict}
-    for name, kind in kinds.items():
-        if not isinstance(told.get(name), kind):
-            raise ValueError(f"it has no {name}")
-    return Record(
-        task=told["task"],
-        measured=told["measured"],
-        reported=told.get("reported"),
-        unreliable=tuple(told["unreliable"]),
-        failed=told.get("failed"),
-        made=told["made"],
-        name=path.stem,
-    )
+    return Record.of(json.loads(path.read_text()), path.stem)
+
+
+def made(folder: str | os.PathLike[str]) -> Path:
+    """The folder, with places for records and networks in it."""
+    place = Path(folder)
+    require(place.is_dir() or not place.exists(), "bench", "out", "a folder", str(folder))
+    try:
+        for part in ("records", "models"):
+            (place / part).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise refused(place, error) from error
+    return place
 
 
 class Records:
@@ -89,15 +108,8 @@ class Records:
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
-        self.folder = Path(folder)
+        self.folder = made(folder)
         self.notes: list[str] = []
-        taken = os.path.exists(self.folder) and not os.path.isdir(self.folder)
-        require(not taken, "bench", "out", "a folder", str(folder))
-        try:
-            for part in ("records", "models"):
-                (self.folder / part).mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise refused(self.folder, error) from error
         for left in self.folder.glob("*/.*.part"):  # a killed process was writing these
             left.unlink(missing_ok=True)
         self._known: dict[str, Record] = {}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from r2et.bench.claim import Claim, save_claims
 from r2et.bench.draw import draw
 from r2et.bench.figures import PICTURES
 from r2et.bench.grid import Grid
-from r2et.bench.record import Records, refused
+from r2et.bench.record import Records, made, refused
 from r2et.bench.render import latex, markdown, page
 from r2et.bench.schedule import Plan, Watch, carry_out
 from r2et.bench.table import Table, make_table
@@ -59,21 +60,37 @@ class Runner:
     def __call__(self, plans: Iterable[Plan]) -> tuple[list[Any], Records]:
         """Carry out plans in the folder, alone; a second run does only what is missing."""
         until = None if self.budget is None else time.monotonic() + self.budget
-        records = Records(self.out)
-        with reserved(records.folder / ".running") as free:
-            if not free:
-                taken = f"{self.out}, where another run is writing"
-                raise InputError(f"bench: out must be a folder of its own, got {taken}.")
-            with engine(self.kind, self.workers, self.address) as run:
-                found = carry_out(plans, records, run, until=until, watch=self.watch)
+        with (
+            opened(self.out) as records,
+            engine(self.kind, self.workers, self.address) as run,
+        ):
+            found = carry_out(plans, records, run, until=until, watch=self.watch)
         return found, records
+
+
+@contextmanager
+def opened(out: str | os.PathLike[str]) -> Iterator[Records]:
+    """The records of a folder, made if missing, while no other run is in it."""
+    folder = made(out)
+    with reserved(folder / ".running") as free:
+        if not free:
+            taken = f"{out}, where another run is writing"
+            raise InputError(f"bench: out must be a folder of its own, got {taken}.")
+        yield Records(folder)
+
+
+def plans_of(name: str, grid: Grid) -> list[Plan]:
+    """The plans of a table or a figure, one for each data set and recipe."""
+    both = [(data, recipe) for data in grid.datasets for recipe in grid.recipes]
+    if name in PICTURES:
+        return [PICTURES[name].plan(grid, *pair) for pair in both]
+    return [spec(name, pair[0]).plan(grid, *pair) for pair in both]
 
 
 def run_table(name: str, grid: Grid, runner: Runner) -> Outcome:
     """One of TABLE_NAMES or "leaderboard" over a grid: records, claims, and files of tables."""
     at_hand(grid.datasets)
-    plans = [spec(name, d).plan(grid, d, r) for d in grid.datasets for r in grid.recipes]
-    claims, records = runner(plans)
+    claims, records = runner(plans_of(name, grid))
     save_claims(claims, records.folder / "claims")
     tables = tables_of(name, grid.datasets, claims)
     files = write_tables(spec(name, grid.datasets[0]).name, tables, records.folder)
@@ -83,11 +100,9 @@ def run_table(name: str, grid: Grid, runner: Runner) -> Outcome:
 def run_figure(name: str, grid: Grid, runner: Runner) -> Outcome:
     """One of PICTURES over a grid: records, panels, PNG and PDF."""
     at_hand(grid.datasets)
-    picture = PICTURES[name]
-    plans = [picture.plan(grid, d, r) for d in grid.datasets for r in grid.recipes]
-    panels, records = runner(plans)
+    panels, records = runner(plans_of(name, grid))
     save_claims(panels, records.folder / "claims")
-    files = draw(name, picture.title, panels, records.folder)
+    files = draw(name, PICTURES[name].title, panels, records.folder)
     failed = [f"bench: {p.data}, {p.recipe}: {p.failed}." for p in panels if p.failed]
     return Outcome([], files, [*records.notes, *failed])
 

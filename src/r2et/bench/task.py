@@ -132,10 +132,16 @@ class Train(Task):
         return float(dict(self.changes).get("radius", self.case.radius))
 
     def chosen(self, found: Recipe) -> Recipe:
-        """The recipe with its changes, and the batches and steps that go with the data."""
+        """The recipe with its changes, and the batches and steps that go with the data.
+
+        A retraining takes steps of a tenth: whole ones leave Vanilla's rankings at once, and then
+        nothing but Vanilla is kept.
+        """
         told = {n: v for n, v in self.changes if n != "radius"}
         if not self.case.table:
             told = {"batch": self.case.batch, "lr": self.case.lr, **told}
+        if self.retrain:
+            told["lr"] = told.get("lr", found.lr) / 10
         return recipe(found, **told)
 
     def do(self, given: tuple[Given, ...]) -> Done:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.console import Console
@@ -45,7 +45,10 @@ def command(
             def watch(title: str, done: int, left: int) -> None:
                 advance(1, f"{done} done, {left} to go: {title}")
 
-            found = run(told, out, kind=engine, workers=workers, address=address, watch=watch)
+            where: dict[str, Any] = {"kind": engine, "workers": workers, "address": address}
+            found = run(
+                told, out, **where, watch=watch, say=lambda text: typer.echo(text, err=True)
+            )
     except KeyboardInterrupt:
         typer.echo("Stopped; the same command does what is missing.", err=True)
         raise typer.Exit(130) from None
