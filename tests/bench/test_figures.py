@@ -32,6 +32,8 @@ def some(figure):
         "figure7": {"auc": [0.8, 0.9], "auc_attacked": [0.8], "er": [0.5], "strong": [0.4]},
         "figure8": {"sorted_rows": [1.0, 0.5, 0.1]},
         "figure9": {"counts": [1, 2], "precision": [[0.5, 0.6], [0.7, 0.8]]},
+        "lengths": {n: [[0.5, 0.6], [0.7, 0.8]] for n in ("auc", "er", "er_last")}
+        | {"epochs": [1, 2]},
     }[figure]
     failed = Panel(figure, "adult", "ssr", failed="ssr is for tables")
     return [Panel(figure, "adult", r, values, ("record",)) for r in ("vanilla", "r2et")] + [failed]
@@ -69,7 +71,7 @@ def test_a_file_that_is_no_panel():
 
 def test_figures_measured_on_a_small_table(tmp_path):
     grid = replace(GRID, recipes=("vanilla",), seeds=1)
-    for name in ("figure2", "figure7", "figure8"):
+    for name in ("figure2", "figure7", "figure8", "lengths"):
         found = run_figure(name, grid, Runner(tmp_path, "here"))
         assert [f.suffix for f in found.files] == [".png", ".pdf"]
         text = (tmp_path / "claims" / name / "adult-vanilla.json").read_text()
@@ -77,3 +79,6 @@ def test_figures_measured_on_a_small_table(tmp_path):
         assert panel.failed is None
         assert all((tmp_path / "records" / f"{r}.json").exists() for r in panel.records)
     assert len(list((tmp_path / "records").glob("*-train-*"))) == 1  # trained once for all
+    assert panel.values["epochs"] == [1]
+    best, last = panel.values["er"][0][0], panel.values["er_last"][0][0]
+    assert 0 < best <= last  # the attack's last point is no better than its best

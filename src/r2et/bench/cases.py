@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from dataclasses import replace
 from typing import Any
 
 from r2et.bench.case import Case, Changes, changes
@@ -66,6 +67,41 @@ PICTURES: dict[str, Any] = {
     "strong_rows": 0,
     "candidates": _few(weight=0.01, every=8),
 }
+CIFAR = Case(
+    "cifar10-10k",
+    explainer=Gradient(of="probability", reduce="abs_sum"),
+    judged=Gradient(reduce="abs_sum"),
+    k=100,
+    ks=(50, 100),
+    sigma=0.1,
+    epochs=4,
+    **PICTURES,
+)
+OCT = Case(
+    "oct-kermany-64",
+    explainer=Concept(),
+    judged=Concept(),
+    k=5,
+    ks=(2, 5),
+    epochs=5,
+    **PICTURES,
+)
+BRAIN = Case(
+    "adhd-frontal",
+    explainer=GradientTimesInput(of="probability"),
+    judged=GradientTimesInput(),
+    region=Linf(0.2),
+    k=50,
+    ks=(10, 30, 50),
+    sigma=0.1,
+    epochs=10,
+    rows=100,
+    strong_rows=30,
+    candidates=_few(weight=0.1),
+    **LARGE,
+)
+# The papers' size of pictures, for machines that have the time.
+WHOLE: dict[str, Any] = {"width": None, "most": None, "epochs": 20, "rows": 200}
 _ALL = (
     Case("adult", "adult", candidates=TABLES),
     Case("bank", "bank", candidates=TABLES),
@@ -88,39 +124,15 @@ _ALL = (
         candidates=_few(weight=0.3, warm_up=1.0),
         **LARGE,
     ),
-    Case(
-        "cifar10-10k",
-        explainer=Gradient(of="probability", reduce="abs_sum"),
-        judged=Gradient(reduce="abs_sum"),
-        k=100,
-        ks=(50, 100),
-        sigma=0.1,
-        epochs=4,
-        **PICTURES,
-    ),
-    Case(
-        "oct-kermany-64",
-        explainer=Concept(),
-        judged=Concept(),
-        k=5,
-        ks=(2, 5),
-        epochs=5,
-        **PICTURES,
-    ),
-    Case(
-        "adhd-frontal",
-        explainer=GradientTimesInput(of="probability"),
-        judged=GradientTimesInput(),
-        region=Linf(0.2),
-        k=50,
-        ks=(10, 30, 50),
-        sigma=0.1,
-        epochs=10,
-        rows=100,
-        strong_rows=30,
-        candidates=_few(weight=0.1),
-        **LARGE,
-    ),
+    CIFAR,
+    replace(CIFAR, data="cifar10", paper="cifar10", **WHOLE),
+    OCT,
+    replace(OCT, data="oct-kermany", **WHOLE),
+    replace(OCT, data="octid", paper="roct", **WHOLE),
+    BRAIN,
+    replace(BRAIN, data="abide"),
+    replace(BRAIN, data="adhd", paper="adhd"),
+    replace(BRAIN, data="bp", paper="bp"),
 )
 CASES: dict[str, Case] = {case.data: case for case in _ALL}
 

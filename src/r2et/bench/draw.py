@@ -131,6 +131,20 @@ def pairs(axes: Any, panel: Panel, name: str) -> None:
     axes.set_ylabel("P@k under ERAttack, %")
 
 
+def lengths(axes: Any, panel: Panel, name: str) -> None:
+    """P@k and AUC against epochs of training, means over seeds."""
+    del name
+    shown = {"er": "P@k, best point", "er_last": "P@k, last point", "auc": "100 x AUC"}
+    for key, label in shown.items():
+        values = 100 * np.array(panel.values[key]).mean(1)
+        axes.plot(panel.values["epochs"], values, marker=".", label=label)
+    axes.set_xscale("log")
+    axes.legend(fontsize=6)
+    axes.set_title(f"{panel.data}, {panel.recipe}")
+    axes.set_xlabel("epochs")
+    axes.set_ylabel("%")
+
+
 def cells(figure: str, panels: Sequence[Panel]) -> list[tuple[Drawing, Any, str]]:
     """Every single plot of a figure: how, of what, and what of it."""
     if figure in ("figure2", "figure4"):
@@ -149,6 +163,8 @@ def cells(figure: str, panels: Sequence[Panel]) -> list[tuple[Drawing, Any, str]
         return found
     if figure == "figure8":
         return [(magnitudes, p, "sorted_rows") for p in panels]
+    if figure == "lengths":
+        return [(lengths, p, "er") for p in panels]
     return [(pairs, p, "precision") for p in panels]
 
 

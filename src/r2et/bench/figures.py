@@ -167,6 +167,44 @@ class Pairs(Picture):
         return Panel(self.name, data, recipe, values, found.records, made=found.made)
 
 
+@final
+@dataclass(frozen=True)
+class Lengths(Picture):
+    """P@k under ERAttack, at its best and its last point, against epochs of training.
+
+    The papers print neither their epochs nor which point they keep; this shows what hangs on both.
+    """
+
+    epochs: tuple[int, ...] = (1, 2, 5, 10, 20, 50)
+
+    def plan(self, grid: Grid, data: str, recipe: str) -> PanelPlan:
+        trains = [
+            Train(data, recipe, (), seed, epochs=count)
+            for count in ((grid.epochs,) if grid.epochs else self.epochs)
+            for seed in range(grid.seeds)
+        ]
+        wanted: list[Task] = [Measure(train, "clean", grid.options()) for train in trains]
+        wanted += [Measure(train, "er", grid.attack_options()) for train in trains]
+        wanted += [Measure(train, "er", grid.attack_options(keep="last")) for train in trains]
+        records = yield wanted
+        failed = next((r.failed for r in records if r.failed is not None), None)
+        if failed is not None:
+            return Panel(self.name, data, recipe, failed=failed)
+
+        def seeds(start: int, value: str) -> list[list[float]]:
+            flat = [r.measured[value] for r in records[start : start + len(trains)]]
+            return [flat[i : i + grid.seeds] for i in range(0, len(flat), grid.seeds)]
+
+        values = {
+            "epochs": [train.epochs for train in trains[:: grid.seeds]],
+            "auc": seeds(0, "auc"),
+            "er": seeds(len(trains), "precision"),
+            "er_last": seeds(2 * len(trains), "precision"),
+        }
+        told = tuple(r.name for r in records)
+        return Panel(self.name, data, recipe, values, told, made=made_with(records))
+
+
 SHOWN = ("vanilla", "wd", "r2et", "r2et-mm")
 MANY = ("vanilla", "wd", "sp", "est-h", "at", "r2et-nh", "r2et-mm-nh", "r2et", "r2et-mm")
 TABLES = ("adult", "bank", "compas")
@@ -196,5 +234,6 @@ PICTURES: dict[str, Picture] = {
             ("bank",),
             ("r2et-nh", "r2et-mm-nh"),
         ),
+        Lengths("lengths", "P@k and the length of training", TABLES, ("vanilla",)),
     )
 }

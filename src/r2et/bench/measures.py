@@ -60,8 +60,9 @@ def _attacked(
 class Papers(Kind):
     """P@k under the papers' ERAttack or MSE attack.
 
-    validation: on validation rows, for the choice of a model. explainer: Table 2's. constraint,
-    share: Figure 6's, whose attacks keep their last point.
+    validation: on validation rows, for the choice of a model. explainer: Table 2's. keep: "last"
+    for the attack's last point in place of its best. constraint, share: Figure 6's, whose attacks
+    keep their last point.
     """
 
     def __init__(self, attack: str, validation: bool = False) -> None:
@@ -69,7 +70,7 @@ class Papers(Kind):
 
     def _setup(self, case: Case, **options: Any) -> tuple[Any, Any, int, int]:
         name = options.get("explainer", "gradient")
-        more: dict[str, Any] = {}
+        more: dict[str, Any] = {"keep": options["keep"]} if "keep" in options else {}
         if "constraint" in options:
             size = options["share"] * case.region.radius / 5  # type: ignore[attr-defined]
             more = {"constraint": options["constraint"], "keep": "last", "step_size": size}

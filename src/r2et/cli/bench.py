@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def command(
     name: str = typer.Argument(
-        help="table1 to table9, figure2 to figure9, leaderboard, or all that fits a budget."
+        help="table1 to table9, figure2 to figure9, lengths, leaderboard, or all that fits."
     ),
     datasets: str = typer.Option(None, help="Names, as adult,bank; by default the tables."),
     recipes: str = typer.Option(None, help="Names, as vanilla,r2et, or module:name of your own."),
