@@ -6,7 +6,7 @@ import pytest
 
 from bench_run import GRID
 from r2et.bench import command, estimate
-from r2et.bench.command import asked, pick, run
+from r2et.bench.command import Asked, asked, pick, run
 from r2et.bench.estimate import Estimate, remaining, typical, units
 from r2et.bench.record import Records
 from r2et.bench.run import Runner, opened, plans_of, run_table
@@ -91,7 +91,12 @@ def test_data_that_cannot_be_had_costs_its_figure_alone(tmp_path, monkeypatch):
     for name in ("R2ET_DATA", "R2ET_CACHE"):
         monkeypatch.setenv(name, str(tmp_path))
     monkeypatch.setenv("R2ET_OFFLINE", "1")
-    said = pick("figure3", TINY, tmp_path / "out", 1, 1e9).said
+    grid = Asked("all", TINY).grid_of("figure3")
+    assert (grid.datasets, grid.seeds) == (("mnist",), 1)
+    assert Asked("all", TINY, given=frozenset(["datasets"])).grid_of("figure3").datasets == (
+        "adult",
+    )
+    said = pick("figure3", grid, tmp_path / "out", 1, 1e9).said
     assert said.startswith(
         "bench: figure3 is left out: mnist: mnist/train-images-idx3-ubyte is not "
     )

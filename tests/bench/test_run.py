@@ -17,6 +17,7 @@ import r2et
 from bench_run import main
 from r2et.bench.claim import load_claims
 from r2et.bench.grid import Grid
+from r2et.bench.run import Runner, run_table
 from r2et.errors import InputError
 from r2et.lock import reserved
 
@@ -211,6 +212,41 @@ def test_one_run_at_a_time_in_a_folder(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="bench: out must be a folder, got"):
         main(tmp_path / "file")
+
+
+def test_a_run_that_is_refused_touches_nothing(tmp_path):
+    """What the other run is writing at the moment stays."""
+    written = [tmp_path / "records" / ".a.json.1.part", tmp_path / "claims" / ".b.json.2.part"]
+    for part in written:
+        part.parent.mkdir()
+        part.write_text("half")
+    with reserved(tmp_path / ".running"), pytest.raises(InputError, match="another run is writing"):
+        main(tmp_path)
+    assert all(part.exists() for part in written)
+    main(tmp_path, grid=Grid(("adult",), ("vanilla",), seeds=1, epochs=1, rows=8, steps=5))
+    assert not any(part.exists() for part in written)
+
+
+def test_folders_that_cannot_be_used(tmp_path):
+    (tmp_path / ".running").mkdir()
+    with pytest.raises(
+        InputError, match=r"bench: out must be a folder to write in, got .*directory"
+    ):
+        main(tmp_path)
+    with pytest.raises(InputError, match="bench: out must be a folder, got"):
+        main("a\0b")
+
+
+def test_half_a_row_replaces_no_whole_one(whole, tmp_path):
+    copy = tmp_path / "copy"
+    shutil.copytree(whole[0], copy)
+    before = {p.name: p.read_text() for p in (copy / "claims" / "table9").iterdir()}
+    for path in (copy / "records").glob("*-faithfulness-*"):
+        path.unlink()
+    found = run_table("table9", bench_run.GRID, Runner(copy, "here", budget=-1.0))
+    assert {p.name: p.read_text() for p in (copy / "claims" / "table9").iterdir()} == before
+    said = "bench: 2 of 2 rows of table9 are not whole within the budget; the same command goes on"
+    assert found.notes == [f"{said} with them."]
 
 
 def test_a_cell_that_cannot_be_computed_says_why(tmp_path):

@@ -1,12 +1,14 @@
 """The schedule, with tasks that cost nothing: order, once each, failures, budgets, lost workers."""
 
+import hashlib
+import json
 import time
 
 import pytest
 
 from bench_tasks import Sum
 from r2et.bench.choice import Choice
-from r2et.bench.record import Record, Records
+from r2et.bench.record import OF_NETWORK, Record, Records
 from r2et.bench.schedule import carry_out
 from r2et.bench.task import Given, Measure, Train
 from r2et.engine import engine
@@ -71,6 +73,52 @@ def test_a_lost_task_is_not_recorded(tmp_path):
     assert found[0] == "its worker ended with signal 9 (SIGKILL), 2 times"
     assert found[1] == 1
     assert [r.name for r in Records(tmp_path).all()] == [A.name]
+
+
+def test_what_json_cannot_hold_is_a_failure_of_its_own(tmp_path):
+    odd = Sum("odd", bad="nan")
+    assert run([asks([odd, C])], tmp_path) == [["a number in its result is not finite", 4]]
+
+
+def test_an_exit_in_a_task_is_its_own(tmp_path):
+    assert run([asks([Sum("leaves", bad="exit"), C])], tmp_path) == [["SystemExit: 0", 4]]
+
+
+def test_settings_with_rows_of_numbers_in_a_text_are_found_again(tmp_path):
+    """A tensor's repr looks like a list of numbers, and is none."""
+    told = {"shown": "tensor([10.,  1.])", "list": [1, 2], "nested": [{"a": [0.5, 1.5]}, "b  c"]}
+    records = Records(tmp_path)
+    records.save(Record(told, {"rows": [1.0, 2.0], "none": {}, "empty": []}, name="x"))
+    text = (tmp_path / "records" / "x.json").read_text()
+    assert '"rows": [1.0, 2.0]' in text
+    assert json.loads(text)["task"] == told
+    found = Records(tmp_path).find("x", told)
+    assert found is not None
+    assert found.measured == {"rows": [1.0, 2.0], "none": {}, "empty": []}
+
+
+def test_a_measurement_of_an_older_network_does_not_count(tmp_path):
+    records = Records(tmp_path)
+    network = b"weights"
+    sha = hashlib.sha256(network).hexdigest()
+    records.save(Record({"t": 1}, {"network_sha256": sha}, name="train"), network)
+    records.save(Record({"m": 1}, {OF_NETWORK: sha}, name="good"))
+    records.save(Record({"m": 2}, {OF_NETWORK: "other"}, name="old"))
+    again = Records(tmp_path)
+    assert again.find("good", {"m": 1}, ["train"]) is not None
+    assert again.find("old", {"m": 2}, ["train"]) is None
+    assert "old.json was set aside" in again.notes[0]
+    assert "another network" in again.notes[0]
+
+
+@pytest.mark.parametrize("change", [{"failed": 5}, {"unreliable": [[1]]}, {"measured": None}])
+def test_a_record_with_odd_parts_is_set_aside(change, tmp_path):
+    Records(tmp_path).save(Record({"m": 1}, name="x"))
+    path = tmp_path / "records" / "x.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
+    again = Records(tmp_path)
+    assert again.all() == []
+    assert "x.json was set aside as x.json.aside" in again.notes[0]
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,14 @@ import bench_method
 from bench_run import main
 from r2et.bench.cases import CASES, TABLES, standing
 from r2et.bench.claim import Claim, Figures, load_claims, save_claims
-from r2et.bench.grid import Grid
+from r2et.bench.grid import Chosen, Grid
 from r2et.bench.papers import figure, papers
+from r2et.bench.record import Record
 from r2et.bench.render import latex, markdown, missing, page
 from r2et.bench.spec import Part, Spec, precision
-from r2et.bench.table import make_table
+from r2et.bench.table import family, make_table
 from r2et.bench.tables import SPECS, TABLE_NAMES, spec
+from r2et.bench.task import Measure, Train
 from r2et.errors import InputError
 from r2et.train import RECIPES
 
@@ -164,5 +166,86 @@ def test_somebody_elses_method_and_recipe(tmp_path):
     assert sorted(row.recipe for row in table.rows) == sorted(names)
     found = {row.recipe: row.numbers[3].text for row in table.rows}
     assert len(set(found.values())) == 4
-    told = json.loads(next((tmp_path / "records").glob("adult-Short-train*")).read_text())
+    (path,) = (tmp_path / "records").glob("adult-bench_method.Short-train*")
+    told = json.loads(path.read_text())
     assert told["task"]["settings"] == repr(bench_method.Short()) == "Short(steps=60)"
+
+
+def test_what_was_not_measured_leads_no_leaderboard():
+    board = replace(SPEC, order=("p",))
+    gone = claim("r2et", [], failed="it crashed")
+    low = claim("sp", [1.0], below=["too low"])
+    table = made(gone, low, claim("wd", [0.1]), claim("at", [0.9]), spec=board)
+    assert [row.recipe for row in table.rows] == ["at", "wd", "r2et", "sp"]
+
+
+def test_methods_of_others_are_no_kin():
+    assert family("r2et-mm")
+    assert family("certified")
+    assert not family("r2et_mine:R2ET")
+
+
+def test_a_number_that_does_not_race():
+    low = claim("r2et", [1.0, 1.0])
+    low.numbers["p"] = replace(low.numbers["p"], below="validation AUC 0.5 of the retrained")
+    table = made(low, claim("sp", [0.5, 0.5]), claim("wd", [0.4, 0.4]))
+    assert marks(table) == {"r2et": ("", False), "sp": ("best", False), "wd": ("second", False)}
+    assert any("of the retrained" in line for line in missing(table))
+
+
+def test_rows_of_other_settings_are_named():
+    quick = claim("sp", [0.5])
+    quick = replace(quick, settings={**quick.settings, "steps": 20, "rows": 8})
+    notes = "\n".join(made(claim("vanilla", [0.4, 0.5]), quick).notes)
+    assert "1 or 2 seeds, mean ± half the range" in notes
+    assert "Not the papers' size: rows 8 of sp.\n" in notes
+    assert "Not the papers' size: steps 20 of sp.\n" in notes
+
+
+def test_the_threshold_is_every_seeds():
+    trains = tuple(Train("adult", "r2et", seed=seed) for seed in range(3))
+    records = [Record({}, {"auc_validation": a}) for a in (0.9, 0.85, 0.9)]
+    found = Chosen(trains, threshold=0.86)
+    assert found.below(records) == (
+        "validation AUC 0.8500 with seed 1, below the threshold 0.8600",
+    )
+    assert replace(found, threshold=0.84).below(records) == ()
+    assert replace(found, unreliable=("why",)).below(records) == ("why",)
+
+
+def test_what_cannot_be_retrained_or_only_that(tmp_path):
+    grid = Grid(("adult",), ("vanilla", "cl", "sp", "linear"), seeds=1, epochs=1, rows=8, steps=5)
+    (table,) = main(tmp_path, grid=grid, name="table8").tables
+    why = {row.recipe: tuple(number.why for number in row.numbers[:2]) for row in table.rows}
+    assert why["vanilla"] == ("", "")
+    assert why["cl"] == ("cl is for retraining", "")
+    assert why["sp"] == ("", "softplus changes the network, so nothing is retrained")
+    assert why["linear"] == ("", "a linear model has no network of Vanilla's to start from")
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "retrain", "table", "number"),
+    [
+        ("er", {}, False, "table1", 84.2),
+        ("er", {"rows": 5, "steps": 3}, False, "table1", 84.2),
+        ("mse", {}, False, "table1", 99.7),
+        ("er", {"k": 2}, False, "table7", papers()["table7"]["vanilla"]["compas"][0]),
+        (
+            "er",
+            {"explainer": "smoothgrad"},
+            False,
+            "table2",
+            papers()["table2"]["vanilla"]["compas"][1],
+        ),
+        ("er", {}, True, "table8", 84.2),
+        ("er", {"constraint": "gda", "share": 1.0}, False, None, None),
+        ("er", {"keep": "last"}, False, None, None),
+        ("strong", {}, False, None, None),
+        ("mse", {"k": 2}, False, None, None),
+    ],
+)
+def test_a_record_has_the_papers_figure_of_the_same_thing(kind, options, retrain, table, number):
+    of = Train("compas", "vanilla", retrain=retrain)
+    told = Measure(of, kind, tuple(options.items())).reported()
+    assert (told or {}).get("table") == table
+    assert (told or {}).get("precision") == number

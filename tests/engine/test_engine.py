@@ -2,7 +2,9 @@
 
 import gc
 import itertools
+import multiprocessing
 import os
+import struct
 import sys
 import warnings
 
@@ -11,6 +13,7 @@ import torch
 
 import engine_work
 from r2et.engine import LATER, Lost, engine
+from r2et.engine.worker import Worker
 from r2et.errors import InputError, R2ETError, UnavailableError
 
 LOCAL = ["here", "processes"]
@@ -109,6 +112,15 @@ def test_an_item_that_kills_its_worker_is_lost_alone(pool, ray_pool):
         assert "2 times" in lost.reason
         assert found == {i: i for i in (0, 1, 2, 4, 5)}
         assert dict(run(engine_work.square, range(3))) == {0: 0, 1: 1, 2: 4}
+
+
+def test_a_worker_killed_while_it_answers_is_dead():
+    """Half a message: its length is there, the rest is not."""
+    worker = Worker.__new__(Worker)
+    worker.pipe, theirs = multiprocessing.Pipe()
+    os.write(theirs.fileno(), struct.pack("!i", 100) + b"half")
+    theirs.close()
+    assert worker.receive() is None
 
 
 def test_an_idle_worker_that_dies_is_replaced():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -11,7 +12,8 @@ from torch import nn
 
 from r2et.attack import Attack, ERAttack, MSEAttack
 from r2et.attack.constraints import Constraint
-from r2et.data import Data, Split, load
+from r2et.data import DATASETS, Data, Split, load
+from r2et.data.sources.supplied import Supplied
 from r2et.explain import Explainer, Gradient, IntegratedGradients, SmoothGrad
 from r2et.region import L2, Region
 from r2et.train.usual import usual_network
@@ -99,6 +101,22 @@ class Case:
         if name == "smoothgrad":
             return SmoothGrad(sigma=self.sigma, **common)
         return IntegratedGradients(**common)
+
+
+@lru_cache
+def checked(name: str) -> bool:
+    """Whether a data set's files are checked when they are read."""
+    return not any(isinstance(file, Supplied) for file in DATASETS[name].files)
+
+
+@lru_cache
+def content(name: str) -> str:
+    """A hash of data whose files somebody supplies."""
+    found = hashlib.sha256()
+    for part in _loaded(name).parts:
+        for tensor in part:
+            found.update(tensor.contiguous().numpy().tobytes())
+    return found.hexdigest()[:16]
 
 
 CONSTRAINED: tuple[Constraint, ...] = ("none", "uniform", "gda", "hedge", "qp")

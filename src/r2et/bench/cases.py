@@ -143,7 +143,7 @@ def case(name: str) -> Case:
     if found is None:
         near = difflib.get_close_matches(str(name).lower(), CASES, 1)
         hint = f" (did you mean {near[0]}?)" if near else ""
-        what = f"of {', '.join(CASES)}{hint}"
+        what = f"one of {', '.join(CASES)}{hint}"
         also = ", which is known but has no case here" if name in DATASETS else ""
         raise InputError(f"bench: datasets must be {what}, got {name!r}{also}.")
     return found

@@ -21,7 +21,7 @@ class Figures:
     """One number of a row: a value per seed, the papers' figure, and whose records say so.
 
     rows: the mean over seeds for each test row. failed: why there is no value. unreliable: what
-    speaks against it.
+    speaks against it. below: why it does not race, where that is not so of the whole row.
     """
 
     seeds: tuple[float, ...] = ()
@@ -30,6 +30,7 @@ class Figures:
     records: tuple[str, ...] = ()
     failed: str | None = None
     unreliable: tuple[str, ...] = ()
+    below: str = ""
 
     @property
     def mean(self) -> float | None:
@@ -59,6 +60,10 @@ class Claim:
     def name(self) -> str:
         """Of its file, below the folder of claims."""
         return f"{self.table}/{self.data}-{title_of(self.recipe)}.json"
+
+    def lacks(self, reason: str) -> bool:
+        """Whether a number is missing for this reason."""
+        return any(reason in (some.failed or "") for some in self.numbers.values())
 
     def to_json(self) -> str:
         """The file's text; rows of numbers stay on one line."""
@@ -104,7 +109,7 @@ def save_claims(claims: Iterable[Storable], folder: Path) -> None:
 def load_claims(folder: Path, table: str) -> list[Claim]:
     """The claims of one table, in the order of their names."""
     found = sorted((folder / table).glob("*.json"))
-    return [Claim.from_json(path.read_text(), str(path)) for path in found]
+    return [Claim.from_json(path.read_text(encoding="utf-8"), str(path)) for path in found]
 
 
 def made_with(records: Iterable[Record]) -> dict[str, Any]:

@@ -30,11 +30,24 @@ ORDER = (
 
 @dataclass(frozen=True)
 class Asked:
-    """One run: a table's or figure's name, the grid, and the seconds it may take."""
+    """One run: a table's or figure's name, the grid, and the seconds it may take.
+
+    given: which of datasets and recipes were named.
+    """
 
     name: str
     grid: Grid
     budget: float | None = None
+    given: frozenset[str] = frozenset()
+
+    def grid_of(self, name: str) -> Grid:
+        """Of a table or figure among all: a figure has its own data and recipes, unless given."""
+        if self.name != "all" or name not in PICTURES:
+            return self.grid
+        own = {
+            n: getattr(PICTURES[name], n) for n in ("datasets", "recipes") if n not in self.given
+        }
+        return replace(self.grid, **own)
 
 
 def asked(
@@ -65,7 +78,9 @@ def asked(
         told["recipes"] = PICTURES[name].recipes
     if weights is not None:
         told["weights"] = tuple(_number(word) for word in _names(weights))
-    return Asked(name, Grid(**told), seconds)
+    lists = {"datasets": datasets, "recipes": recipes}
+    given = frozenset(n for n, value in lists.items() if value is not None)
+    return Asked(name, Grid(**told), seconds, given)
 
 
 def duration(text: str | None) -> float | None:
@@ -106,7 +121,7 @@ def run(
         for name in ORDER if told.name == "all" else (told.name,):
             left = None if end is None else end - time.monotonic()
             runner = Runner(out, running, budget=left, watch=watch)
-            grid = told.grid
+            grid = told.grid_of(name)
             if told.name == "all":
                 assert left is not None
                 picked = pick(name, grid, out, running.workers, left)
@@ -132,9 +147,6 @@ def pick(name: str, grid: Grid, out: str | os.PathLike[str], workers: int, left:
     """The table whole, or with one seed, or not at all: what is likely to be done in `left`."""
     if left <= 0:
         return Picked(None, f"bench: {name} is left out: the budget is spent.")
-    if name in PICTURES:  # each figure has its own data and recipes
-        own = PICTURES[name]
-        grid = replace(grid, datasets=own.datasets, recipes=own.recipes)
     try:
         at_hand(grid.datasets)
     except R2ETError as error:

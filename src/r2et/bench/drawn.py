@@ -12,7 +12,7 @@ from r2et.bench.kind import Kind, mean, numbers
 from r2et.data import Data
 from r2et.rank import thickness
 from r2et.rank.bounds import score_jacobian
-from r2et.region import L2
+from r2et.region import L2, Region
 
 
 @final
@@ -26,14 +26,14 @@ class Thickness(Kind):
         rows = options.get("rows") or case.rows
         attack = repr(case.attack("er", options.get("steps")))
         told = {"attack": attack, "explainer": repr(case.explainer), "k": case.k, "rows": rows}
+        told |= {} if case.table else {"region": repr(_ball(case))}
         return {**told, "hessian": bool(options.get("hessian", False))}
 
     def __call__(self, case: Case, model: nn.Module, data: Data, **options: Any) -> dict[str, Any]:
         rows = self.settings(case, **options)["rows"]
         x, k, explainer = data.test.x[:rows], case.k, case.explainer
         found = case.attack("er", options.get("steps"))(model, explainer, x, k=k)
-        region = case.region if case.table else L2(1.0)
-        common: dict[str, Any] = {"explainer": explainer, "region": region}
+        common: dict[str, Any] = {"explainer": explainer, "region": _ball(case)}
         near: dict[str, Any] = {**common, "distribution": "gaussian", "samples": 8}
         each = {
             "gap": thickness(model, x, k, **common),
@@ -56,6 +56,11 @@ class Thickness(Kind):
         told |= {"rows": len(x), "precision": mean(found.precision)}
         told |= {f"{name}_rows": numbers(value) for name, value in each.items()}
         return {**told, "first_flip_rows": found.first_flip.tolist()}
+
+
+def _ball(case: Case) -> Region:
+    """Where random points are taken from."""
+    return case.region if case.table else L2(1.0)
 
 
 def hessian_norm(case: Case, model: nn.Module, x: Tensor) -> Tensor:

@@ -30,7 +30,7 @@ def remaining(plans: Iterable[Plan], records: Records) -> list[Task]:
 
     def want(task: Task) -> Record:
         if task not in todo:
-            found = records.find(task.name, task.settings())
+            found = records.find(task.name, task.settings(), [n.name for n in task.needs])
             if found is not None and found.failed is None:
                 return found
             for need in task.needs:
@@ -110,5 +110,5 @@ def units(settings: Mapping[str, Any]) -> float:
 @cache
 def typical() -> dict[Key, float]:
     """Rates of a full run on one core, which the package brings along."""
-    text = files("r2et.bench").joinpath("typical.json").read_text()
+    text = files("r2et.bench").joinpath("typical.json").read_text(encoding="utf-8")
     return {tuple(name.split("/")): rate for name, rate in json.loads(text)["rates"].items()}

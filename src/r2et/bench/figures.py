@@ -8,10 +8,13 @@ from typing import Any, final
 
 from r2et.bench.case import CONSTRAINED, changes
 from r2et.bench.cases import case
-from r2et.bench.claim import made_with
 from r2et.bench.grid import Grid, chosen
-from r2et.bench.panel import Panel, PanelPlan, first, panel
+from r2et.bench.method import method
+from r2et.bench.panel import Panel, PanelPlan, measured, panel
+from r2et.bench.record import Record
 from r2et.bench.task import Measure, Task, Train
+from r2et.penalty import R2ET
+from r2et.train import Recipe
 
 
 @dataclass(frozen=True)
@@ -34,13 +37,10 @@ class Correlations(Picture):
     """Steps to the first flip against thickness and Hessian norm (Figures 2 and 4)."""
 
     def plan(self, grid: Grid, data: str, recipe: str) -> PanelPlan:
-        train = yield from first(grid, self.name, data, recipe)
-        if isinstance(train, Panel):
-            return train
         options = grid.attack_options(hessian=case(data).table)
         names = ["adversarial_rows", "gaussian_rows", "gaussian_least_rows", "first_flip_rows"]
         names += ["hessian_rows"] if case(data).table else []
-        return (yield from panel(self.name, train, "thickness", options, names))
+        return (yield from measured(grid, self.name, data, recipe, "thickness", options, *names))
 
 
 @final
@@ -49,12 +49,9 @@ class Maps(Picture):
     """Saliency maps before and after ERAttack (Figures 3 and 5)."""
 
     def plan(self, grid: Grid, data: str, recipe: str) -> PanelPlan:
-        train = yield from first(grid, self.name, data, recipe)
-        if isinstance(train, Panel):
-            return train
         options = tuple(o for o in grid.attack_options() if o[0] != "rows")
-        found = yield from panel(self.name, train, "saliency", options, ("shown", "shape"))
-        return found
+        names = ("shown", "shape")
+        return (yield from measured(grid, self.name, data, recipe, "saliency", options, *names))
 
 
 @final
@@ -65,35 +62,30 @@ class Constrained(Picture):
     shares: tuple[float, ...] = (0.25, 0.5, 1.0)
 
     def plan(self, grid: Grid, data: str, recipe: str) -> PanelPlan:
-        train = yield from first(grid, self.name, data, recipe)
-        if isinstance(train, Panel):
-            return train
-        asked: list[tuple[str, str, float]] = [
-            (kind, constraint, share)
+        found = yield from chosen(grid, data, recipe)
+        if found.failed is not None:
+            return Panel(self.name, data, recipe, failed=found.failed)
+        asked = [
+            {"attack": kind, "constraint": constraint, "share": share}
             for kind in ("er", "mse")
             for constraint in CONSTRAINED
             for share in self.shares
         ]
-        wanted: list[Task] = [
-            Measure(train, kind, grid.attack_options(constraint=constraint, share=share))
-            for kind, constraint, share in asked
-        ]
+        wanted: list[Task] = []
+        for told in asked:
+            options = grid.attack_options(constraint=told["constraint"], share=told["share"])
+            wanted.append(Measure(found.trains[0], str(told["attack"]), options))
         records = yield wanted
-        points = [
-            {
-                "attack": kind,
-                "constraint": constraint,
-                "share": share,
-                "precision": record.measured["precision"],
-                "sensitivity": record.measured["sensitivity"],
-            }
-            for (kind, constraint, share), record in zip(asked, records, strict=True)
-            if record.failed is None
-        ]
-        failed = next((r.failed for r in records if r.failed is not None), None)
-        told = tuple(r.name for r in records)
-        why = None if points else failed
-        return Panel(self.name, data, recipe, {"points": points}, told, why, made_with(records))
+
+        def values() -> dict[str, Any]:
+            names = ("precision", "sensitivity")
+            points = [
+                {**told, **{name: record.measured[name] for name in names}}
+                for told, record in zip(asked, records, strict=True)
+            ]
+            return {"points": [point for point in points if point["precision"] is not None]}
+
+        return panel(self.name, data, recipe, records, values, found.unreliable)
 
 
 @final
@@ -105,23 +97,22 @@ class TradeOff(Picture):
         found = yield from chosen(grid, data, recipe)
         if found.failed is not None:
             return Panel(self.name, data, recipe, failed=found.failed)
-        kinds = ("clean", "er", "strong") if case(data).strong_rows else ("clean", "er")
-        wanted: list[Task] = []
-        for kind in kinds:
-            pick = grid.attack_options if kind == "er" else grid.options
-            wanted += [Measure(train, kind, pick()) for train in found.trains]
+        trains = found.trains
+        wanted: list[Task] = [Measure(train, "clean", grid.options()) for train in trains]
+        wanted += [Measure(train, "er", grid.attack_options()) for train in trains]
+        if case(data).strong_rows:
+            wanted += [Measure(train, "strong", grid.options()) for train in trains]
+        trained = yield list(trains)
         records = yield wanted
-        failed = next((r.failed for r in records if r.failed is not None), None)
-        if failed is not None:
-            return Panel(self.name, data, recipe, failed=failed)
-        count = len(found.trains)
-        parts = {kind: records[i * count : (i + 1) * count] for i, kind in enumerate(kinds)}
-        values: dict[str, Any] = {"auc": [r.measured["auc"] for r in parts["clean"]]}
-        values["auc_attacked"] = [r.measured["auc_attacked"] for r in parts["er"]]
-        for kind in kinds[1:]:
-            values[kind] = [r.measured["precision"] for r in parts[kind]]
-        told = tuple(r.name for r in records)
-        return Panel(self.name, data, recipe, values, told, made=made_with(records))
+
+        def values() -> dict[str, Any]:
+            clean, er, strong = _in_three(records, len(trains))
+            told = {"auc": [r.measured["auc"] for r in clean]}
+            told["auc_attacked"] = [r.measured["auc_attacked"] for r in er]
+            told["er"] = [r.measured["precision"] for r in er]
+            return told | ({"strong": [r.measured["precision"] for r in strong]} if strong else {})
+
+        return panel(self.name, data, recipe, records, values, found.below(trained))
 
 
 @final
@@ -130,10 +121,10 @@ class Magnitudes(Picture):
     """Gradient magnitudes in descending order (Figure 8)."""
 
     def plan(self, grid: Grid, data: str, recipe: str) -> PanelPlan:
-        train = yield from first(grid, self.name, data, recipe)
-        if isinstance(train, Panel):
-            return train
-        return (yield from panel(self.name, train, "sorted", grid.options(), ("sorted_rows",)))
+        options = grid.options()
+        return (
+            yield from measured(grid, self.name, data, recipe, "sorted", options, "sorted_rows")
+        )
 
 
 @final
@@ -144,27 +135,29 @@ class Pairs(Picture):
     weight: float = 0.03
 
     def plan(self, grid: Grid, data: str, recipe: str) -> PanelPlan:
+        own = method(recipe)
+        if not (isinstance(own, Recipe) and isinstance(own.penalty, R2ET)):
+            why = f"{recipe} has no pairs of features to select"
+            return Panel(self.name, data, recipe, failed=why)
         kind = "closest" if "-mm" in recipe else "anchor"
+        weight = grid.weights[0] if grid.weights else self.weight
         counts = list(range(1, case(data).k + 1))
+        told = [changes(pairs=kind, count=count, weight=weight) for count in counts]
         trains = [
-            Train(
-                data,
-                recipe,
-                changes(pairs=kind, count=count, weight=self.weight),
-                seed,
-                epochs=grid.epochs,
-            )
-            for count in counts
+            Train(data, recipe, each, seed, epochs=grid.epochs)
+            for each in told
             for seed in range(grid.seeds)
         ]
-        options = grid.attack_options()
-        found = yield from panel(self.name, trains[0], "er", options, ("precision",), trains)
-        if found.failed is not None:
-            return found
-        flat = found.values["precision"] if len(trains) > 1 else [found.values["precision"]]
-        seeds = [flat[i : i + grid.seeds] for i in range(0, len(flat), grid.seeds)]
-        values = {"counts": counts, "precision": seeds}
-        return Panel(self.name, data, recipe, values, found.records, made=found.made)
+        records = yield [Measure(train, "er", grid.attack_options()) for train in trains]
+
+        def values() -> dict[str, Any]:
+            return {
+                "counts": counts,
+                "weight": weight,
+                "precision": _by_seeds(records, "precision", grid.seeds),
+            }
+
+        return panel(self.name, data, recipe, records, values)
 
 
 @final
@@ -178,31 +171,37 @@ class Lengths(Picture):
     epochs: tuple[int, ...] = (1, 2, 5, 10, 20, 50)
 
     def plan(self, grid: Grid, data: str, recipe: str) -> PanelPlan:
+        counts = [grid.epochs] if grid.epochs else list(self.epochs)
         trains = [
             Train(data, recipe, (), seed, epochs=count)
-            for count in ((grid.epochs,) if grid.epochs else self.epochs)
+            for count in counts
             for seed in range(grid.seeds)
         ]
         wanted: list[Task] = [Measure(train, "clean", grid.options()) for train in trains]
         wanted += [Measure(train, "er", grid.attack_options()) for train in trains]
         wanted += [Measure(train, "er", grid.attack_options(keep="last")) for train in trains]
         records = yield wanted
-        failed = next((r.failed for r in records if r.failed is not None), None)
-        if failed is not None:
-            return Panel(self.name, data, recipe, failed=failed)
 
-        def seeds(start: int, value: str) -> list[list[float]]:
-            flat = [r.measured[value] for r in records[start : start + len(trains)]]
-            return [flat[i : i + grid.seeds] for i in range(0, len(flat), grid.seeds)]
+        def values() -> dict[str, Any]:
+            clean, best, last = _in_three(records, len(trains))
+            return {
+                "epochs": counts,
+                "auc": _by_seeds(clean, "auc", grid.seeds),
+                "er": _by_seeds(best, "precision", grid.seeds),
+                "er_last": _by_seeds(last, "precision", grid.seeds),
+            }
 
-        values = {
-            "epochs": [train.epochs for train in trains[:: grid.seeds]],
-            "auc": seeds(0, "auc"),
-            "er": seeds(len(trains), "precision"),
-            "er_last": seeds(2 * len(trains), "precision"),
-        }
-        told = tuple(r.name for r in records)
-        return Panel(self.name, data, recipe, values, told, made=made_with(records))
+        return panel(self.name, data, recipe, records, values)
+
+
+def _in_three(records: list[Record], size: int) -> tuple[list[Record], ...]:
+    return records[:size], records[size : 2 * size], records[2 * size :]
+
+
+def _by_seeds(records: list[Record], name: str, seeds: int) -> list[list[float]]:
+    """One number of each record; those of all seeds of one training together."""
+    flat = [record.measured[name] for record in records]
+    return [flat[i : i + seeds] for i in range(0, len(flat), seeds)]
 
 
 SHOWN = ("vanilla", "wd", "r2et", "r2et-mm")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from r2et.bench.case import Case, Changes, changes
-from r2et.bench.cases import CASES, ONLY_TABLES, TABLES, case
+from r2et.bench.cases import ONLY_TABLES, TABLES, case
 from r2et.bench.choice import Choice
-from r2et.bench.method import method
+from r2et.bench.method import Method, method
 from r2et.bench.record import Record
 from r2et.bench.task import Measure, Options, Task, Train
 from r2et.errors import require
@@ -52,6 +52,11 @@ class Grid:
             return tuple(changes(weight=w) for w in self.weights)
         return own.candidates.get(name, ((),))
 
+    def told(self) -> dict[str, Any]:
+        """What a claim says about the run that it is of."""
+        small = {"epochs": self.epochs, "rows": self.rows, "steps": self.steps}
+        return {"seeds": self.seeds, **small, "weights": list(self.weights)}
+
     def options(self, **told: Any) -> Options:
         """Options of a measurement, with those of the whole grid."""
         if self.rows is not None:
@@ -65,20 +70,41 @@ class Grid:
 
 @dataclass(frozen=True)
 class Chosen:
-    """One training per seed, by the chosen settings; or why there is none."""
+    """One training per seed, by the chosen settings; or why there is none.
+
+    threshold: the validation AUC that each of them should reach.
+    """
 
     trains: tuple[Train, ...] = ()
     changes: Changes = ()
     unreliable: tuple[str, ...] = ()
     failed: str | None = None
-    record: str | None = None
+    threshold: float | None = None
+
+    def below(self, records: Iterable[Record]) -> tuple[str, ...]:
+        """What speaks against the choice, and against each seed's training of it."""
+        if self.unreliable or self.threshold is None:
+            return self.unreliable
+        for train, record in zip(self.trains, records, strict=True):
+            reached = record.measured.get("auc_validation")
+            if reached is not None and reached < self.threshold:
+                told = f"validation AUC {reached:.4f} with seed {train.seed}"
+                return (f"{told}, below the threshold {self.threshold:.4f}",)
+        return ()
 
 
-def inapplicable(own: Case, name: str) -> str | None:
-    """Why a recipe is not for this data, if it is not."""
+def inapplicable(own: Case, name: str, retrain: bool = False) -> str | None:
+    """Why a recipe is not for this data, or for retraining, if it is not."""
     if not own.table and name in ONLY_TABLES:
         return f"{name} is for tables"
-    return None
+    if not retrain:
+        return None
+    found = method(name)
+    if isinstance(found, Method):
+        return "a method of its own trains from scratch"
+    if found.linear:
+        return "a linear model has no network of Vanilla's to start from"
+    return None if found.rho is None else "softplus changes the network, so nothing is retrained"
 
 
 def chosen(
@@ -86,7 +112,7 @@ def chosen(
 ) -> Generator[list[Task], list[Record], Chosen]:
     """Try a recipe's settings with the first seed, choose, and name the trainings of all seeds."""
     own = case(data)
-    why = inapplicable(own, name)
+    why = inapplicable(own, name, retrain)
     if why is not None:
         return Chosen(failed=why)
     again = retrain or name in ALWAYS_RETRAINED
@@ -106,9 +132,4 @@ def chosen(
         return Chosen(failed=found.failed)
     best = tries[found.measured["index"]]
     trains = tuple(train(best, seed) for seed in range(grid.seeds))
-    return Chosen(trains, best, found.unreliable, record=found.name)
-
-
-def papers_name(data: str) -> str | None:
-    """What the papers call a data set; None for one that is not theirs."""
-    return CASES[data].paper
+    return Chosen(trains, best, found.unreliable, threshold=found.measured.get("threshold"))

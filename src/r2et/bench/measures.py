@@ -22,7 +22,8 @@ class Clean(Kind):
     """Accuracy and individuality without an attack."""
 
     def settings(self, case: Case, **options: Any) -> dict[str, Any]:
-        return {"explainer": repr(case.judged), "k": case.k, **options}
+        rows = {} if case.table else {"rows": case.rows}
+        return {"explainer": repr(case.judged), "k": case.k, **rows, **options}
 
     def __call__(self, case: Case, model: nn.Module, data: Data, **options: Any) -> dict[str, Any]:
         del options
@@ -91,6 +92,8 @@ class Papers(Kind):
         x, y = part.x[:rows], part.y[:rows]
         found = attack(model, explainer, x, k=k)
         told = _attacked(found, model, x, y, tied(explainer(model, x), k))
+        if "constraint" in options:  # such an attack may lose predictions: they are no success
+            told["precision"] = mean(found.precision[found.kept]) if found.kept.any() else None
         if self.validation:
             told = {"auc_validation": auc(model, *data.val), "precision": told["precision"]}
         return told

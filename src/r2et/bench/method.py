@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import difflib
+import hashlib
 import importlib
+import inspect
+import os
+import sys
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
@@ -18,45 +22,59 @@ from r2et.train.usual import usual_network
 
 @dataclass(frozen=True)
 class Method(ABC):
-    """A way to train that is no recipe; its settings are its fields, and its repr its name.
+    """A way to train that is no recipe. Its settings are its fields; its module is part of them.
 
     The stored network is `network(...)` with the weights of what `train` returns.
     """
 
     def network(self, data: Data, seed: int) -> nn.Module:
-        """An untrained network: by default the papers' for data of this shape."""
+        """An untrained network: by default the one that recipes get."""
         return usual_network(data, None, seed)
 
     @abstractmethod
     def train(
         self, network: nn.Module, data: Data, *, k: int, radius: float, seed: int
     ) -> nn.Module:
-        """The network, trained; the same weights each time for the same seed."""
+        """The network, trained; the same weights each time for the same seed.
+
+        data: a copy, whose test part is empty.
+        """
 
 
 def method(name: str) -> Recipe | Method:
-    """A recipe by its name, or what module:name is."""
+    """A recipe by its name, or what module:name is; modules may lie in the current folder."""
     if name in RECIPES:
         return RECIPES[name]
     if ":" not in name:
-        near = difflib.get_close_matches(name, RECIPES, 1)
+        near = difflib.get_close_matches(name.lower(), RECIPES, 1)
         hint = f" (did you mean {near[0]}?)" if near else ""
         known = f"one of {', '.join(RECIPES)}, or module:name"
         raise InputError(f"bench: recipes must be {known}{hint}, got {name!r}.")
     module, _, attribute = name.partition(":")
+    if os.getcwd() not in sys.path:  # stays: workers look where this process does
+        sys.path.append(os.getcwd())
     try:
         found: Any = getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError, ValueError) as error:
-        said = f"{name!r}: {first_line(error)}"
+        if isinstance(found, type) and issubclass(found, Method):
+            found = found()
+    except Exception as error:  # somebody's module may raise anything
+        said = f"{name!r} ({type(error).__name__}: {first_line(error)})"
         raise InputError(f"bench: recipes must be importable, got {said}.") from error
-    if isinstance(found, type) and issubclass(found, Method):
-        found = found()
     good = isinstance(found, Recipe | Method)
     require(good, "bench", name, "a Recipe or a Method", type(found).__name__)
     checked: Recipe | Method = found
     return checked
 
 
+def source_of(found: Method) -> str | None:
+    """A hash of the module that a method is written in: edited, it is another method."""
+    try:
+        text = inspect.getsource(sys.modules[type(found).__module__])
+    except (OSError, TypeError, KeyError):  # written into an interpreter
+        return None
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
 def title_of(name: str) -> str:
     """A recipe's name where a file could be called so."""
-    return name.rpartition(":")[2]
+    return name.replace(":", ".")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -11,7 +11,7 @@ from r2et.bench.claim import made_with
 from r2et.bench.grid import Grid, chosen
 from r2et.bench.method import title_of
 from r2et.bench.record import Record
-from r2et.bench.task import Measure, Options, Task, Train
+from r2et.bench.task import Measure, Options, Task
 from r2et.errors import InputError
 
 FORMAT = "r2et-panel/1"
@@ -19,7 +19,10 @@ FORMAT = "r2et-panel/1"
 
 @dataclass(frozen=True)
 class Panel:
-    """values: what is drawn, as JSON holds it. failed: why there is nothing to draw."""
+    """values: what is drawn, as JSON holds it. failed: why there is nothing to draw.
+
+    unreliable: what speaks against it, as an accuracy below the threshold.
+    """
 
     figure: str
     data: str
@@ -28,6 +31,7 @@ class Panel:
     records: tuple[str, ...] = ()
     failed: str | None = None
     made: Mapping[str, Any] = field(default_factory=dict)
+    unreliable: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -46,7 +50,8 @@ class Panel:
             told = json.loads(text)
             if told.pop("format") != FORMAT:
                 raise ValueError(f"its format is not {FORMAT}")
-            return cls(**{**told, "records": tuple(told["records"])})
+            lists = {name: tuple(told.get(name, ())) for name in ("records", "unreliable")}
+            return cls(**{**told, **lists})
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             said = f"{source} ({type(error).__name__}: {error})"
             raise InputError(f"bench: a panel must be a file of r2et bench, got {said}.") from error
@@ -57,30 +62,31 @@ PanelPlan = Generator[list[Task], list[Record], Panel]
 
 def panel(
     figure: str,
-    train: Train,
-    kind: str,
-    options: Options,
-    names: Sequence[str],
-    seeds: Sequence[Train] = (),
-) -> PanelPlan:
-    """One measurement of one training, or the same of several; `names` of what it measures."""
-    trains = seeds or (train,)
-    records = yield [Measure(one, kind, options) for one in trains]
+    data: str,
+    recipe: str,
+    records: Sequence[Record],
+    values: Callable[[], Mapping[str, Any]],
+    below: Iterable[str] = (),
+) -> Panel:
+    """What records give, or why they do not. below: what speaks against the choice of a model."""
     failed = next((r.failed for r in records if r.failed is not None), None)
     if failed is not None:
-        return Panel(figure, train.data, train.recipe, failed=failed)
-    values = {name: [r.measured[name] for r in records] for name in names}
-    if len(records) == 1:
-        values = {name: value[0] for name, value in values.items()}
-    told = tuple(r.name for r in records)
-    return Panel(figure, train.data, train.recipe, values, told, made=made_with(records))
+        return Panel(figure, data, recipe, failed=failed)
+    doubts = tuple(dict.fromkeys([*below, *(why for r in records for why in r.unreliable)]))
+    names = tuple(r.name for r in records)
+    return Panel(figure, data, recipe, values(), names, None, made_with(records), doubts)
 
 
-def first(
-    grid: Grid, figure: str, data: str, recipe: str
-) -> Generator[list[Task], list[Record], Train | Panel]:
-    """The chosen training of a recipe with the first seed, or a panel that says why not."""
+def measured(
+    grid: Grid, figure: str, data: str, recipe: str, kind: str, options: Options, *names: str
+) -> PanelPlan:
+    """One measurement of the chosen training with the first seed: `names` of what it finds."""
     found = yield from chosen(grid, data, recipe)
     if found.failed is not None:
         return Panel(figure, data, recipe, failed=found.failed)
-    return found.trains[0]
+    records = yield [Measure(found.trains[0], kind, options)]
+
+    def values() -> dict[str, Any]:
+        return {name: records[0].measured[name] for name in names}
+
+    return panel(figure, data, recipe, records, values, found.unreliable)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from r2et.models.files import write
 
 FORMAT = "r2et-bench/1"
 ASIDE = ".aside"
+OF_NETWORK = "of_network_sha256"  # in a measurement: the network that it is of
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,9 @@ class Record:
         for part, kind in kinds.items():
             if not isinstance(told.get(part), kind):
                 raise ValueError(f"it has no {part}")
+        words = [*told["unreliable"], told.get("failed") or ""]
+        if not all(isinstance(word, str) for word in words):
+            raise ValueError("its reasons are no sentences")
         return cls(
             task=told["task"],
             measured=told["measured"],
@@ -73,8 +76,20 @@ class Record:
 
 def readable(told: Mapping[str, Any]) -> str:
     """JSON for people too: indented, but a row of numbers on one line."""
-    text = json.dumps(told, indent=1, allow_nan=False, ensure_ascii=False)
-    return re.sub(r"\[[^\[\]{}]*\]", lambda m: " ".join(m[0].split()), text) + "\n"
+    return _indented(told, "\n") + "\n"
+
+
+def _indented(value: Any, margin: str) -> str:
+    plain = json.dumps(value, allow_nan=False, ensure_ascii=False)
+    inner = margin + " "
+    if isinstance(value, Mapping) and value:
+        lines = [f"{json.dumps(str(n))}: {_indented(v, inner)}" for n, v in value.items()]
+        return "{" + inner + f",{inner}".join(lines) + margin + "}"
+    if isinstance(value, list | tuple) and any(
+        isinstance(v, Mapping | list | tuple) for v in value
+    ):
+        return "[" + inner + f",{inner}".join(_indented(v, inner) for v in value) + margin + "]"
+    return plain
 
 
 def digest(settings: Mapping[str, Any]) -> str:
@@ -85,13 +100,14 @@ def digest(settings: Mapping[str, Any]) -> str:
 
 def parse(path: Path) -> Record:
     """A record's file; ValueError says what is wrong with it."""
-    return Record.of(json.loads(path.read_text()), path.stem)
+    return Record.of(json.loads(path.read_text(encoding="utf-8")), path.stem)
 
 
 def made(folder: str | os.PathLike[str]) -> Path:
     """The folder, with places for records and networks in it."""
     place = Path(folder)
-    require(place.is_dir() or not place.exists(), "bench", "out", "a folder", str(folder))
+    good = "\0" not in str(folder) and (place.is_dir() or not place.exists())
+    require(good, "bench", "out", "a folder", str(folder))
     try:
         for part in ("records", "models"):
             (place / part).mkdir(parents=True, exist_ok=True)
@@ -110,20 +126,30 @@ class Records:
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = made(folder)
         self.notes: list[str] = []
-        for left in self.folder.glob("*/.*.part"):  # a killed process was writing these
+        for left in self.folder.rglob(".*.part"):  # a killed process was writing these
             left.unlink(missing_ok=True)
         self._known: dict[str, Record] = {}
         for path in sorted((self.folder / "records").glob("*.json")):
             self._read(path)
 
-    def find(self, name: str, settings: Mapping[str, Any]) -> Record | None:
-        """The record of this name, if it is there, of these settings, and has its network."""
+    def find(
+        self, name: str, settings: Mapping[str, Any], needs: Iterable[str] = ()
+    ) -> Record | None:
+        """The record of this name, if it is there, of these settings, and has its network.
+
+        needs: names of what it was measured of; of an older network, it does not count.
+        """
         found = self._known.get(name)
         if found is None:
             return None
         path = self.folder / "records" / f"{name}.json"
         if found.task != json.loads(json.dumps(settings)):
             self._aside(path, "it is of other settings than its name says")
+            return None
+        of = found.measured.get(OF_NETWORK)
+        trained = {self._known[n].measured.get("network_sha256") for n in needs if n in self._known}
+        if of is not None and trained and of not in trained:
+            self._aside(path, "it is of another network than the one that is here")
             return None
         network = found.measured.get("network_sha256")
         if network is not None:
@@ -171,7 +197,10 @@ class Records:
         while new.exists():
             number += 1
             new = path.with_name(f"{path.name}{ASIDE}{number}")
-        path.rename(new)
+        try:
+            path.rename(new)
+        except OSError as error:
+            raise refused(path, error) from error
         self._known.pop(path.stem, None)
         self.notes.append(f"bench: {path} was set aside as {new.name}: {why}.")
 

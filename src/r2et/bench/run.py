@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,9 +15,11 @@ from r2et.bench.claim import Claim, save_claims
 from r2et.bench.draw import draw
 from r2et.bench.figures import PICTURES
 from r2et.bench.grid import Grid
+from r2et.bench.panel import Panel
+from r2et.bench.reading import said
 from r2et.bench.record import Records, made, refused
 from r2et.bench.render import latex, markdown, page
-from r2et.bench.schedule import Plan, Watch, carry_out
+from r2et.bench.schedule import TOO_LATE, Plan, Watch, carry_out
 from r2et.bench.table import Table, make_table
 from r2et.bench.tables import spec
 from r2et.data.inventory import get, state
@@ -29,21 +31,25 @@ from r2et.models.files import write
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run made: tables, the files they are in, and records that were set aside."""
+    """What a run made: tables and panels, the files they are in, and what there is to say."""
 
     tables: list[Table] = field(default_factory=list)
     files: list[Path] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    panels: list[Panel] = field(default_factory=list)
 
     def with_(self, other: Outcome) -> Outcome:
         """This and another run's."""
         notes = list(dict.fromkeys([*self.notes, *other.notes]))
-        return Outcome(self.tables + other.tables, self.files + other.files, notes)
+        files, panels = self.files + other.files, self.panels + other.panels
+        return Outcome(self.tables + other.tables, files, notes, panels)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON: every claim, the files, the notes."""
+        """Plain data for JSON: every claim and panel, the files, the notes."""
         claims = [asdict(row.claim) for table in self.tables for row in table.rows]
-        return {"claims": claims, "files": [str(f) for f in self.files], "notes": self.notes}
+        panels = [asdict(panel) for panel in self.panels]
+        files = [str(file) for file in self.files]
+        return {"claims": claims, "panels": panels, "files": files, "notes": self.notes}
 
 
 @dataclass(frozen=True)
@@ -72,7 +78,11 @@ class Runner:
 def opened(out: str | os.PathLike[str]) -> Iterator[Records]:
     """The records of a folder, made if missing, while no other run is in it."""
     folder = made(out)
-    with reserved(folder / ".running") as free:
+    with ExitStack() as stack:
+        try:
+            free = stack.enter_context(reserved(folder / ".running"))
+        except OSError as error:
+            raise refused(folder, error) from error
         if not free:
             taken = f"{out}, where another run is writing"
             raise InputError(f"bench: out must be a folder of its own, got {taken}.")
@@ -91,20 +101,28 @@ def run_table(name: str, grid: Grid, runner: Runner) -> Outcome:
     """One of TABLE_NAMES or "leaderboard" over a grid: records, claims, and files of tables."""
     at_hand(grid.datasets)
     claims, records = runner(plans_of(name, grid))
-    save_claims(claims, records.folder / "claims")
+    whole = [claim for claim in claims if not claim.lacks(TOO_LATE)]
+    save_claims(whole, records.folder / "claims")  # half a row replaces no whole one
     tables = tables_of(name, grid.datasets, claims)
     files = write_tables(spec(name, grid.datasets[0]).name, tables, records.folder)
-    return Outcome(tables, files, records.notes)
+    return Outcome(tables, files, [*records.notes, *_cut(name, len(claims), len(whole))])
 
 
 def run_figure(name: str, grid: Grid, runner: Runner) -> Outcome:
     """One of PICTURES over a grid: records, panels, PNG and PDF."""
     at_hand(grid.datasets)
     panels, records = runner(plans_of(name, grid))
-    save_claims(panels, records.folder / "claims")
+    save_claims([p for p in panels if not p.failed], records.folder / "claims")
     files = draw(name, PICTURES[name].title, panels, records.folder)
     failed = [f"bench: {p.data}, {p.recipe}: {p.failed}." for p in panels if p.failed]
-    return Outcome([], files, [*records.notes, *failed])
+    return Outcome([], files, [*records.notes, *failed, *said(panels)], panels)
+
+
+def _cut(name: str, count: int, whole: int) -> list[str]:
+    if whole == count:
+        return []
+    left = f"{count - whole} of {count} rows of {name} are not whole within the budget"
+    return [f"bench: {left}; the same command goes on with them."]
 
 
 def at_hand(datasets: Iterable[str]) -> None:

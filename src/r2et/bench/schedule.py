@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import platform
 import time
@@ -23,6 +24,7 @@ from r2et.version import __version__
 # Asks for tasks, gets their records, asks for more; returns what it makes of them.
 Plan: TypeAlias = Generator[list[Task], list[Record], Any]
 Watch: TypeAlias = Callable[[str, int, int], None]
+TOO_LATE = "not begun within the budget"
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,7 @@ class Work:
         found: Done | str
         try:
             found = task.do(given)
-        except Exception as error:  # one cell of a table; the others go on
+        except (Exception, SystemExit) as error:  # one cell of a table; the others go on
             found = f"{type(error).__name__}: {first_line(error)}"
         made = {
             "seconds": round(time.perf_counter() - began, 3),
@@ -75,7 +77,7 @@ class Schedule:
                 continue
             task = self.ready.popleft()
             if self.until is not None and time.monotonic() > self.until:
-                self.finish(task, Record(task.settings(), failed="not begun within the budget"))
+                self.finish(task, Record(task.settings(), failed=TOO_LATE))
             elif task.here:
                 self.take(task, *Work()((task, self._given(task))))
             else:
@@ -94,9 +96,11 @@ class Schedule:
             "name": task.name,
             "reported": task.reported(),
         }
+        network = None
+        if not isinstance(found, str) and not _finite(found.measured):
+            found = "a number in its result is not finite"
         if isinstance(found, str):
             record = Record(**told, failed=found, made=made)
-            network = None
         else:
             measured, network = found.measured, found.network
             if network is not None:
@@ -135,7 +139,7 @@ class Schedule:
         """Find the record of a task, or put the task and what it needs on the list."""
         if task in self.done or task in self.missing:
             return
-        found = self.records.find(task.name, task.settings())
+        found = self.records.find(task.name, task.settings(), [n.name for n in task.needs])
         if found is not None and found.failed is None:
             self.done[task] = found
             return
@@ -202,6 +206,15 @@ def carry_out(
         if watch is not None:
             watch(task.title, schedule.ran, schedule.open)
     return [schedule.results[number] for number in range(count)]
+
+
+def _finite(measured: dict[str, Any]) -> bool:
+    """Whether JSON can hold it."""
+    try:
+        json.dumps(measured, allow_nan=False)
+    except ValueError:
+        return False
+    return True
 
 
 def _sha256(content: bytes) -> str:

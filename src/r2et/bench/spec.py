@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from dataclasses import dataclass, field
+from collections.abc import Generator, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from r2et.bench.case import Case
 from r2et.bench.cases import case
 from r2et.bench.claim import Claim, Figures, made_with
-from r2et.bench.grid import Grid, chosen
+from r2et.bench.grid import ALWAYS_RETRAINED, Chosen, Grid, chosen
 from r2et.bench.papers import figure
 from r2et.bench.record import Record
 from r2et.bench.task import Measure, Task
@@ -67,30 +68,32 @@ class Spec:
     ) -> Generator[list[Task], list[Record], Claim]:
         """One row: choose the settings, train all seeds, measure, and put the numbers together."""
         own = case(data)
-        ways = {}
-        for again in {part.retrain for part in self.parts}:
+        ways: dict[bool, Chosen] = {}
+        for again in sorted({part.retrain for part in self.parts}):
             ways[again] = yield from chosen(grid, data, recipe, retrain=again)
         wanted: list[Task] = []
-        places: dict[str, list[int]] = {}
+        places: dict[str, slice] = {}
         refused: dict[str, str] = {}
+
+        def want(name: str, tasks: Iterable[Task]) -> None:
+            before = len(wanted)
+            wanted.extend(tasks)
+            places[name] = slice(before, len(wanted))
+
+        for again, way in ways.items():
+            want(f"trained {again}", way.trains)
         for part in self.parts:
-            way = ways[part.retrain]
-            rows = own.strong_rows if part.kind == "strong" else 1
-            if way.failed is not None:
-                refused[part.key] = way.failed
-            elif part.retrain and recipe == "sp":
-                refused[part.key] = "softplus changes the network, so nothing is retrained"
-            elif part.tables_only and not own.table:
-                refused[part.key] = "proofs are measured on tables"
-            elif not rows:
-                refused[part.key] = "too many features for StrongAttack on a small machine"
-            else:
-                pick = grid.attack_options if part.kind in ATTACKING else grid.options
-                options = pick(**dict(part.options))
-                tasks = [Measure(train, part.kind, options) for train in way.trains]
-                places[part.key] = list(range(len(wanted), len(wanted) + len(tasks)))
-                wanted += tasks
+            why = self._refused(part, own, recipe, ways[part.retrain])
+            if why is not None:
+                refused[part.key] = why
+                continue
+            pick = grid.attack_options if part.kind in ATTACKING else grid.options
+            options = pick(**dict(part.options))
+            trains = ways[part.retrain].trains
+            want(part.key, [Measure(train, part.kind, options) for train in trains])
         records = yield wanted
+        below = {a: way.below(records[places[f"trained {a}"]]) for a, way in ways.items()}
+        main = min(ways)  # the row is of the training from scratch, where there is one
         numbers = {}
         for part in self.parts:
             told = None
@@ -99,19 +102,39 @@ class Spec:
             if part.key in refused:
                 numbers[part.key] = Figures(reported=told, failed=refused[part.key])
             else:
-                some = [records[i] for i in places[part.key]]
-                numbers[part.key] = gathered(part, some, told)
-        way = ways.get(False) or ways[True]
+                found = gathered(part, records[places[part.key]], told)
+                why = "; ".join(below[part.retrain]) if part.retrain is not main else ""
+                numbers[part.key] = replace(found, below=why)
+        measured = [r for key, place in places.items() if key in numbers for r in records[place]]
         return Claim(
             table=self.name,
             data=data,
             recipe=recipe,
-            chosen=dict(way.changes),
-            unreliable=way.unreliable,
+            chosen=_settings(ways),
+            unreliable=below[main],
             numbers=numbers,
-            settings={"k": own.k, "seeds": grid.seeds, "epochs": grid.epochs, "rows": grid.rows},
-            made=made_with(records),
+            settings={"k": own.k, **grid.told()},
+            made=made_with(measured),
         )
+
+    def _refused(self, part: Part, own: Case, recipe: str, way: Chosen) -> str | None:
+        """Why a number is not measured, if it is not."""
+        if way.failed is not None:
+            return way.failed
+        if recipe in ALWAYS_RETRAINED and any(p.retrain for p in self.parts) and not part.retrain:
+            return f"{recipe} is for retraining"
+        if part.tables_only and not own.table:
+            return "proofs are measured on tables"
+        if part.kind == "strong" and not own.strong_rows:
+            return "too many features for StrongAttack on a small machine"
+        return None
+
+
+def _settings(ways: Mapping[bool, Chosen]) -> dict[str, Any]:
+    """What was chosen, of the retraining under names of its own."""
+    found = dict(ways[False].changes) if False in ways else {}
+    again = dict(ways[True].changes) if True in ways else {}
+    return {**found, **{f"retrained {name}": value for name, value in again.items()}}
 
 
 def gathered(part: Part, records: list[Record], reported: float | None) -> Figures:
@@ -119,11 +142,11 @@ def gathered(part: Part, records: list[Record], reported: float | None) -> Figur
     failed = [r.failed for r in records if r.failed is not None]
     if failed:
         return Figures(reported=reported, failed=failed[0])
-    values = [r.measured[part.value] for r in records]
-    if any(v is None for v in values):
+    values = [r.measured[part.value] for r in records if r.measured.get(part.value) is not None]
+    if len(values) < len(records):
         return Figures(reported=reported, failed="not defined on these rows")
     rows: tuple[float, ...] = ()
-    if part.rows is not None:
+    if part.rows is not None and all(part.rows in r.measured for r in records):
         columns = zip(*(r.measured[part.rows] for r in records), strict=True)
         rows = tuple(round(sum(column) / len(records), 4) for column in columns)
     doubts = tuple(dict.fromkeys(why for r in records for why in r.unreliable))

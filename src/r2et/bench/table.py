@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -52,8 +53,8 @@ class Table:
 
 
 def family(recipe: str) -> bool:
-    """Whether a recipe is R2ET or one of its kin."""
-    return recipe.startswith(FAMILY)
+    """Whether a recipe is R2ET or one of its kin; a module:name of others is not."""
+    return recipe.startswith(FAMILY) and ":" not in recipe
 
 
 def make_table(spec: Spec, data: str, title: str, claims: Iterable[Claim]) -> Table:
@@ -76,9 +77,9 @@ def make_table(spec: Spec, data: str, title: str, claims: Iterable[Claim]) -> Ta
 
 
 def _rank(claim: Claim, spec: Spec) -> tuple[float, ...]:
-    """Where a row stands in a table with an order: below the threshold last."""
+    """Where a row stands in a table with an order: what was not measured after what was."""
     values = (claim.numbers[key].mean for key in spec.order)
-    return (float(bool(claim.unreliable)), *(-1.0 if v is None else -v for v in values))
+    return (float(bool(claim.unreliable)), *(math.inf if v is None else -v for v in values))
 
 
 def _marks(part: Part, claims: list[Claim]) -> dict[str, tuple[str, bool]]:
@@ -88,8 +89,9 @@ def _marks(part: Part, claims: list[Claim]) -> dict[str, tuple[str, bool]]:
     sign = 1.0 if part.higher else -1.0
     racing: list[tuple[float, Claim]] = []
     for claim in claims:
-        value = claim.numbers[part.key].mean
-        if value is not None and not claim.unreliable and claim.recipe != BASELINE:
+        some = claim.numbers[part.key]
+        value, free = some.mean, not (claim.unreliable or some.below)
+        if value is not None and free and claim.recipe != BASELINE:
             racing.append((sign * round(part.scale * value, part.digits), claim))
     racing.sort(key=lambda pair: -pair[0])
     found: dict[str, tuple[str, bool]] = {}
@@ -116,7 +118,8 @@ def _number(part: Part, claim: Claim, marks: dict[str, tuple[str, bool]]) -> Num
     if some.mean is None:
         return Number(reported=told, why=some.failed or "not measured")
     mark, dagger = marks.get(claim.recipe, ("", False))
-    return Number(shown(part, some), told, mark, dagger, doubts=some.unreliable)
+    doubts = (*([some.below] if some.below else []), *some.unreliable)
+    return Number(shown(part, some), told, mark, dagger, doubts=doubts)
 
 
 def _paper_digits(part: Part) -> int:
@@ -136,22 +139,25 @@ def _notes(spec: Spec, claims: list[Claim]) -> tuple[str, ...]:
     notes = [spec.about] if spec.about else []
     if not claims:
         return tuple(notes)
-    settings = claims[0].settings
-    seeds = (
-        f"{settings['seeds']} seeds, mean ± half the range" if settings["seeds"] > 1 else "1 seed"
-    )
-    k = "" if spec.name == "table7" else f"k = {settings['k']}, "
-    notes.append(f"{k}{seeds}; small: the papers' figure; {BASELINE} is no contestant.")
-    small = {n: settings[n] for n in ("epochs", "rows") if settings[n] is not None}
-    if small:
-        told = ", ".join(f"{n} {v}" for n, v in small.items())
-        notes.append(f"A quick look, not the papers' size: {told}.")
+    settings = [claim.settings for claim in claims]
+    counts = sorted({told["seeds"] for told in settings})
+    seeds = " or ".join(map(str, counts)) + (" seed" if counts == [1] else " seeds")
+    spread = "" if counts == [1] else ", mean ± half the range"
+    k = "" if spec.name == "table7" else f"k = {settings[0]['k']}, "
+    notes.append(f"{k}{seeds}{spread}; small: the papers' figure; {BASELINE} is no contestant.")
+    for name in ("epochs", "rows", "steps", "weights"):
+        asked = {str(told[name]): told[name] for told in settings if told.get(name)}
+        if asked:
+            said = f"Not the papers' size: {name} {', '.join(asked)}"
+            few = [c.recipe for c in claims if c.settings.get(name)]
+            of = "" if len(few) == len(claims) else f" of {', '.join(few)}"
+            notes.append(f"{said}{of}.")
     made = [claim.made for claim in claims if claim.made]
     if made:
-        one = made[0]
         hours = sum(m["seconds"] for m in made) / 3600
-        notes.append(
-            f"r2et {one['r2et']}, torch {one['torch']}, Python {one['python']}, {one['machine']}, "
-            f"{max(m['date'] for m in made)}; {hours:.2f} processor hours of measuring."
-        )
+        kinds = {"r2et": "r2et ", "torch": "torch ", "python": "Python ", "machine": ""}
+        same = {n: " or ".join(sorted({str(m[n]) for m in made})) for n in kinds}
+        versions = ", ".join(f"{word}{same[n]}" for n, word in kinds.items())
+        date = max(m["date"] for m in made)
+        notes.append(f"{versions}, {date}; {hours:.2f} hours of one worker.")
     return tuple(notes)

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
+from dataclasses import dataclass, field, replace
 from typing import Any, final
 
+import torch
 from safetensors.torch import load as parse_weights
 from safetensors.torch import save as format_weights
 from torch import nn
 
-from r2et.bench.case import Case, Changes
+from r2et.bench.case import Case, Changes, checked, content
 from r2et.bench.cases import case
 from r2et.bench.measures import MEASURES
-from r2et.bench.method import Method, method, title_of
-from r2et.bench.papers import reported
-from r2et.bench.record import Record, digest
-from r2et.errors import R2ETError
+from r2et.bench.method import Method, method, source_of, title_of
+from r2et.bench.papers import reported, where
+from r2et.bench.record import OF_NETWORK, Record, digest
+from r2et.data import Data, Split
+from r2et.errors import R2ETError, require
 from r2et.models import smooth
 from r2et.train import Recipe, fit, recipe
 from r2et.train.checkpoint import copied
@@ -125,7 +130,19 @@ class Train(Task):
             "width": own.width,
             "keep": own.keep,
             "slack": own.slack,
+            **self._more(found),
         }
+
+    def _more(self, found: Recipe | Method) -> dict[str, Any]:
+        """What some trainings hang on beside."""
+        told: dict[str, Any] = {}
+        if isinstance(found, Method):
+            told["source"] = source_of(found)
+        if not self.case.table:
+            told["penalised"] = repr(self.case.explainer)
+        if not checked(self.data):
+            told["content"] = content(self.data)
+        return told
 
     @property
     def radius(self) -> float:
@@ -148,8 +165,13 @@ class Train(Task):
         own, found = self.case, method(self.recipe)
         data = own.load()
         if isinstance(found, Method):
-            start = found.network(data, self.seed)
-            trained = found.train(start, data, k=own.k, radius=self.radius, seed=self.seed)
+            start = self._start(found, data)
+            with undisturbed():
+                trained = found.train(
+                    start, own_copy(data), k=own.k, radius=self.radius, seed=self.seed
+                )
+            what = f"a torch.nn.Module from {self.recipe}.train"
+            require(isinstance(trained, nn.Module), "bench", "the result", what, trained)
             told = {"auc_validation": auc(trained, data.val)}
             return Done(told, network=format_weights(copied(trained.state_dict())))
         start, threshold = own.network(data, self.seed), None
@@ -183,16 +205,39 @@ class Train(Task):
         said = tuple(dict.fromkeys(str(w.message) for w in heard))
         return Done(measured, said, format_weights(copied(done.model.state_dict())))
 
+    def _start(self, found: Method, data: Data) -> nn.Module:
+        """A method's own network, or the one that recipes get here."""
+        if type(found).network is Method.network:
+            return self.case.network(data, self.seed)
+        return found.network(own_copy(data), self.seed)
+
     def rebuild(self, given: Given) -> nn.Module:
         """The trained network, from its stored weights."""
         data, found = self.case.load(), method(self.recipe)
         if isinstance(found, Method):
-            network = found.network(data, self.seed)
+            network = self._start(found, data)
         else:
             chosen = self.chosen(found)
             network = _untrained(self, chosen)
         network.load_state_dict(parse_weights(_weights(given)))
         return network.eval()
+
+
+def own_copy(data: Data) -> Data:
+    """Data that a method may do anything with, without the test part."""
+    train, val = (Split(part.x.clone(), part.y.clone()) for part in (data.train, data.val))
+    return replace(data, train=train, val=val, test=Split(data.test.x[:0], data.test.y[:0]))
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Somebody's code: what it prints is no result, what it sets is set back."""
+    kind = torch.get_default_dtype()
+    try:
+        with redirect_stdout(sys.stderr), torch.random.fork_rng(devices=()):
+            yield
+    finally:
+        torch.set_default_dtype(kind)
 
 
 def _untrained(task: Train, chosen: Recipe) -> nn.Module:
@@ -235,13 +280,16 @@ class Measure(Task):
         return {"kind": self.kind, "of": self.of.settings(), "options": told, **said}
 
     def reported(self) -> dict[str, Any] | None:
-        return reported(self.of.case.paper, self.of.recipe, self.kind, self.of.retrain)
+        own, told = self.of.case, dict(self.options)
+        place = where(self.kind, told, self.of.retrain, own.k, own.ks)
+        return None if place is None else reported(own.paper, self.of.recipe, *place)
 
     def do(self, given: tuple[Given, ...]) -> Done:
         own = self.of.case
         found = MEASURES[self.kind](
             own, self.of.rebuild(given[0]), own.load(), **dict(self.options)
         )
+        found[OF_NETWORK] = given[0].record.measured["network_sha256"]
         return Done(found, (*given[0].record.unreliable, *doubts(found)))
 
 

@@ -94,7 +94,7 @@ class Worker:
         """What it says; None if it is dead."""
         try:
             return self.pipe.recv_bytes()
-        except (EOFError, ConnectionResetError):
+        except (EOFError, OSError):  # at its end, reset, or in the middle of a message
             return None
 
     def end(self) -> str:
