@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
 from r2et.bench.claim import made_with
@@ -55,6 +56,12 @@ class Panel:
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             said = f"{source} ({type(error).__name__}: {error})"
             raise InputError(f"bench: a panel must be a file of r2et bench, got {said}.") from error
+
+
+def load_panels(folder: Path, figure: str) -> list[Panel]:
+    """The panels of one figure, in the order of their names."""
+    found = sorted((folder / figure).glob("*.json"))
+    return [Panel.from_json(path.read_text(encoding="utf-8"), str(path)) for path in found]
 
 
 PanelPlan = Generator[list[Task], list[Record], Panel]
