@@ -3,11 +3,14 @@
 import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
+from matplotlib.figure import Figure
 from PIL import Image
 
 from bench_run import GRID
-from r2et.bench.draw import correlation, draw, front
+from r2et.bench.cases import case
+from r2et.bench.draw import constrained, correlation, draw, front, maps, remarks, spread, trade_off
 from r2et.bench.figures import PICTURES
 from r2et.bench.panel import Panel
 from r2et.bench.run import Runner, run_figure
@@ -62,6 +65,98 @@ def test_the_front():
     points = [(1.0, 5.0), (2.0, 3.0), (3.0, 4.0), (4.0, 1.0)]
     assert front(points, low=True) == [(1.0, 5.0), (2.0, 3.0), (4.0, 1.0)]
     assert front(points, low=False) == [(4.0, 1.0), (3.0, 4.0), (1.0, 5.0)]
+
+
+def drawn(how, what, name):
+    """What a drawing puts on its axes, by label; the last of those with the same."""
+    axes = Figure().add_subplot()
+    how(axes, what, name)
+    return axes, dict(zip(*axes.get_legend_handles_labels()[::-1], strict=True))
+
+
+def placed(recipe, auc, er, unreliable=()):
+    """A panel of Figure 7; `unreliable` as panels will have it."""
+    values = {"auc": [auc], "auc_attacked": [auc - 0.1], "er": [er]}
+    panel = Panel("figure7", "adult", recipe, values)
+    object.__setattr__(panel, "unreliable", unreliable)
+    return panel
+
+
+def test_the_front_is_without_those_that_do_not_count():
+    panels = [
+        placed("r2et", 0.9, 0.5),
+        placed("wd", 0.7, 0.8),
+        placed("sp", 0.95, 0.95, ("its AUC fell",)),
+        placed("linear", 0.96, 1.0),
+    ]
+    axes, marks = drawn(trade_off, panels, "er auc")
+    assert np.allclose(marks["Pareto front"].get_xydata(), [(0.9, 50), (0.7, 80)])
+    hollow = marks["unreliable, off the front"]
+    assert np.allclose(hollow.get_offsets(), [(0.95, 95)])
+    assert np.allclose(hollow.get_facecolor(), 1)
+    assert sorted(text.get_text() for text in axes.texts) == ["linear", "r2et", "sp", "wd"]
+    assert remarks("figure7", panels) == ["unreliable, drawn hollow: adult sp (its AUC fell)"]
+    _, marks = drawn(trade_off, panels, "er auc_attacked")
+    assert np.allclose(marks["Pareto front"].get_xydata(), [(0.8, 50), (0.6, 80)])
+
+
+def test_labels_are_spread():
+    assert spread([0.2, 0.9], 0.1) == pytest.approx([0.2, 0.9])  # far apart: left alone
+    assert spread([0.5, 0.5], 0.1) == pytest.approx([0.45, 0.55])
+    assert spread([1.0, 1.0, 0.0], 0.1) == pytest.approx([0.9, 1.0, 0.0])
+    heights = np.random.default_rng(0).random(12)
+    found = np.array(spread(list(heights), 0.08))
+    assert np.diff(np.sort(found)).min() >= 0.08 - 1e-9
+    assert found.min() >= 0
+    assert found.max() <= 1 + 1e-9
+    assert (found.argsort() == heights.argsort()).all()
+
+
+@pytest.mark.parametrize(
+    ("shape", "sides"), [([2, 1, 4, 5], (4, 5)), ([3, 4, 5], (4, 5)), ([20], (1, 20))]
+)
+def test_maps_mark_the_top_k(shape, sides):
+    k = case("adult").k
+    before, after = list(range(20)), [30, *range(1, 12), None, *range(13, 20)]
+    shown = [{"row": 0, "precision": 0.75, "before": before, "after": after}]
+    panel = Panel("figure3", "adult", "wd", {"shown": shown, "shape": shape})
+    wanted = {"before 0": range(20 - k, 20), "after 0": [0, *range(13, 20)]}
+    for name, top in wanted.items():
+        axes, marks = drawn(maps, panel, name)
+        others, best = (image.get_array() for image in axes.images)
+        assert best.shape == others.shape == sides
+        assert list(np.flatnonzero(~best.mask)) == list(top)
+        assert (best.mask != others.mask).all()
+        lost = np.asarray(marks[f"driven from the top {k} by the attack"].get_offsets())
+        assert lost.tolist() == ([[12 % sides[1], 12 // sides[1]]] if name == "after 0" else [])
+
+
+def test_the_asterisk_is_on_the_best_attack_that_keeps_predictions():
+    told = [("gda", 0.5, 0.5, 0.01), ("qp", 1.0, 0.4, 0.02), ("none", 1.0, 0.1, 0.3)]
+    names = ("constraint", "share", "precision", "sensitivity")
+    points = [{"attack": "er", **dict(zip(names, p, strict=True))} for p in told]
+    _, marks = drawn(constrained, Panel("figure6", "adult", "wd", {"points": points}), "er")
+    best = marks["least P@k at 2 % sensitivity or less"].get_offsets()
+    assert np.allclose(best, [(2, 40)])
+    assert {"constraint gda", "constraint qp", "step size x 0.5", "step size x 1"} <= set(marks)
+
+
+def test_only_the_ends_asked_for(tmp_path):
+    files = draw("figure2", "Figure 2", some("figure2"), tmp_path, ends=("png",))
+    assert files == [tmp_path / "figure2.png"] == list(tmp_path.iterdir())
+
+
+def test_where_all_failed_the_reason_is_drawn(tmp_path):
+    draw("figure7", "Figure 7", some("figure7")[-1:], tmp_path, ends=("png",))
+    assert remarks("figure7", some("figure7")) == ["adult, ssr: ssr is for tables"]
+    with Image.open(tmp_path / "figure7.png") as picture:
+        assert picture.convert("L").getextrema()[0] < 100
+
+
+def test_correlations_of_all_measures_are_told():
+    said = remarks("figure2", some("figure2")[:1])
+    assert len(said) == 1
+    assert said[0].count("1.00") == 4
 
 
 def test_a_file_that_is_no_panel():
