@@ -1,8 +1,8 @@
 """Write what was measured into the pages: `python tools/measured.py [--check]`.
 
 Between `<!-- measured: NAME -->` and `<!-- end -->` a page holds what NAME makes of the records in
-perf/records, or of the code itself, and nothing typed by hand. Under a block of code, between
-`<!-- printed -->` and `<!-- end -->`, stands what the block printed when perf/pages.py ran it.
+perf/records and docs/records, or of the code itself, and nothing typed by hand. Under a block of
+code, between `<!-- printed -->` and `<!-- end -->`, stands what it printed for perf/pages.py.
 """
 
 from __future__ import annotations
@@ -10,12 +10,18 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from r2et.bench.cases import CASES, TABLES
+from r2et.bench.claim import load_claims
+from r2et.bench.table import shown
+from r2et.bench.tables import SPECS
+
 ROOT = Path(__file__).parents[1]
+BENCH = ROOT / "docs" / "records"  # what `r2et bench` measured
 MARK = re.compile(r"(<!-- measured: (\w+) -->\n).*?(<!-- end -->)", re.S)
 PRINTED = re.compile(
     r"(^```(?:python|sh)\n((?:(?!```).)*?)^```\n\n)(<!-- printed -->\n).*?(<!-- end -->)",
@@ -149,40 +155,49 @@ def certify_hunt() -> str:
     return "\n".join(lines)
 
 
-def mean_and_spread(entry: dict[str, Any], name: str, scale: float = 1.0, digits: int = 3) -> str:
-    """Mean over seeds, and half of how far they lie apart."""
-    values = [scale * seed[name] for seed in entry["measured"]]
-    half = (max(values) - min(values)) / 2
-    return f"{sum(values) / len(values):.{digits}f} ± {half:.{digits}f}"
+def bench_rows(own: bool, names: Collection[str] = ()) -> list[list[str]]:
+    """Rows of Table 1 by `r2et bench`: of tables, or of what is none; of all recipes or of some."""
+    some = [c for c in load_claims(BENCH, "table1") if CASES[c.data].table is own]
+    order = list(TABLES)
+    some.sort(key=lambda c: (list(CASES).index(c.data), order.index(c.recipe)))
+    rows = []
+    for claim in some:
+        parts = {part.key: part for part in SPECS["table1"].parts}
+        cells = {}
+        for key, found in claim.numbers.items():
+            cells[key] = "" if found.mean is None else shown(parts[key], found)
+        told = claim.numbers["erattack"].reported
+        settings = ", ".join(f"{n}={v:g}" for n, v in claim.chosen.items())
+        settings += " (AUC below the threshold)" if claim.unreliable else ""
+        if not names or claim.recipe in names:
+            reported = "" if told is None else f"{told:.1f}"
+            figures = [cells[key] for key in ("cauc", "erattack", "strongattack", "proved", "sets")]
+            rows.append([claim.data, f"`{claim.recipe}`", settings, reported, *figures])
+    return rows
+
+
+HEAD = (
+    "data",
+    "recipe",
+    "chosen",
+    "reported",
+    "cAUC",
+    "ERAttack",
+    "StrongAttack",
+    "proved",
+    "sets",
+)
 
 
 def training() -> str:
     """Table 1 for tables: the papers' figure beside ours, and what they do not report."""
-    found = record("training")
-    rows = []
-    for entry in sorted(found["results"], key=lambda e: e["data"]):
-        settings = ", ".join(f"{n}={v}" for n, v in entry["chosen"].items())
-        settings += "" if entry["threshold_met"] else " (AUC below the threshold)"
-        reported = "" if entry["reported"] is None else f"{entry['reported']:.1f}"
-        rows.append(
-            [
-                entry["data"],
-                f"`{entry['recipe']}`",
-                settings,
-                mean_and_spread(entry, "auc"),
-                reported,
-                mean_and_spread(entry, "precision_er", 100, 1),
-                mean_and_spread(entry, "precision_strong", 100, 1),
-                f"{sum(s['distinct_top_k'] for s in entry['measured']) / found['seeds']:.0f}",
-            ]
-        )
-    head = ["data", "recipe", "chosen", "cAUC", "reported", "ERAttack", "StrongAttack", "sets"]
     about = (
-        f"P@{found['k']} in percent, l2 radius {found['radius']:g}, {found['seeds']} seeds (mean ± "
-        f"half the range); {found['er_rows']} test rows under ERAttack, {found['strong_rows']} "
-        f"under StrongAttack; sets: different top-{found['k']} sets of all test rows."
+        "P@8 in percent, l2 radius 1, 3 seeds (mean ± half the range); 500 test rows under "
+        "ERAttack, 200 under StrongAttack; proved: the share of 200 rows whose top 8 cannot "
+        "change; sets: different top-8 sets of all test rows. All tables and figures, and the "
+        "records: [results](results.md)."
     )
-    return f"{table(head, rows)}\n\n{about} {made_with(found)}"
+    return f"{table(list(HEAD), bench_rows(own=True))}\n\n{about}"
 
 
 def steps() -> str:
@@ -199,25 +214,8 @@ def steps() -> str:
 
 def others() -> str:
     """Pairs of digits, pictures, brain networks."""
-    found = record("others")
-    rows = []
-    for entries in found["results"].values():
-        for entry in entries:
-            strong = entry.get("precision_strong")
-            rows.append(
-                [
-                    entry["data"],
-                    f"`{entry['recipe']}`",
-                    ", ".join(f"{n}={v}" for n, v in entry["changes"].items()),
-                    f"{entry['epoch_kept']} of {entry['epochs']}",
-                    f"{entry['auc']:.3f}",
-                    "" if entry["reported"] is None else f"{entry['reported']:.1f}",
-                    f"{100 * entry['precision_er']:.1f}",
-                    "" if strong is None else f"{100 * strong:.1f}",
-                ]
-            )
-    head = ["data", "recipe", "settings", "epoch", "AUC", "reported", "ERAttack", "StrongAttack"]
-    return f"{table(head, rows)}\n\n{made_with(found)}"
+    rows = [row[:7] for row in bench_rows(own=False)]
+    return table(list(HEAD[:7]), rows)
 
 
 def percent(share: float) -> str:
@@ -337,21 +335,14 @@ def tour() -> str:
 
 def one_recipe(name: str) -> str:
     """What one recipe came to beside Vanilla, and what its step costs."""
-    found = record("training")
-    rows = []
-    for entry in sorted(found["results"], key=lambda e: e["data"]):
-        if entry["recipe"] in {name, "vanilla"}:
-            sets = sum(s["distinct_top_k"] for s in entry["measured"]) / found["seeds"]
-            figures = [mean_and_spread(entry, "auc")]
-            figures += [mean_and_spread(entry, f"precision_{a}", 100, 1) for a in ("er", "strong")]
-            rows.append([entry["data"], f"`{entry['recipe']}`", *figures, f"{sets:.0f}"])
-    head = ["data", "recipe", "AUC", "ERAttack", "StrongAttack", "sets"]
+    rows = [row[:2] + row[4:] for row in bench_rows(own=True, names={name, "vanilla"})]
+    head = [*HEAD[:2], *HEAD[4:]]
     costs = record("steps")["plain steps"]
     told = [f"{some[name]:.2f} on {kind}" for kind, some in costs.items() if name in some]
     cost = f" A step costs, in plain steps: {'; '.join(told)}." if told else ""
     about = (
-        f"P@{found['k']} in percent at l2 radius {found['radius']:g}; sets: different "
-        f"top-{found['k']} sets. All recipes: [training](../training.md#what-was-measured)."
+        "P@8 in percent at l2 radius 1; proved: rows whose top 8 cannot change; sets: different "
+        "top-8 sets. All recipes: [results](../results.md)."
     )
     return f"{table(head, rows)}\n\n{about}{cost}"
 

@@ -10,9 +10,10 @@ from PIL import Image
 
 from bench_run import GRID
 from r2et.bench.cases import case
-from r2et.bench.draw import constrained, correlation, draw, front, maps, remarks, spread, trade_off
+from r2et.bench.draw import draw, remarks
 from r2et.bench.figures import PICTURES
 from r2et.bench.panel import Panel
+from r2et.bench.plots import constrained, correlation, front, maps, spread, trade_off
 from r2et.bench.run import Runner, run_figure
 from r2et.errors import InputError
 
@@ -75,11 +76,9 @@ def drawn(how, what, name):
 
 
 def placed(recipe, auc, er, unreliable=()):
-    """A panel of Figure 7; `unreliable` as panels will have it."""
+    """A panel of Figure 7."""
     values = {"auc": [auc], "auc_attacked": [auc - 0.1], "er": [er]}
-    panel = Panel("figure7", "adult", recipe, values)
-    object.__setattr__(panel, "unreliable", unreliable)
-    return panel
+    return Panel("figure7", "adult", recipe, values, unreliable=unreliable)
 
 
 def test_the_front_is_without_those_that_do_not_count():

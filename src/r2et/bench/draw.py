@@ -2,238 +2,33 @@
 
 from __future__ import annotations
 
-import math
 import textwrap
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import matplotlib.style
-import numpy as np
-import torch
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.colors import ListedColormap, to_rgba
 from matplotlib.figure import Figure
-from scipy.stats import spearmanr
 
-from r2et.bench.cases import case, standing
+from r2et.bench.cases import standing
 from r2et.bench.panel import Panel
+from r2et.bench.plots import (
+    MEASURES,
+    constrained,
+    lengths,
+    magnitudes,
+    maps,
+    pairs,
+    scatter,
+    spearman,
+    trade_off,
+)
 from r2et.bench.record import refused
-from r2et.bench.table import family
-from r2et.rank import top_k_mask
 
 LOOK: list[Any] = ["tableau-colorblind10", {"font.size": 8, "axes.titlesize": 8.5}]
-BLUE, ORANGE, GREY, RED = "#006BA4", "#FF800E", "#595959", "#C85200"
-MARKS = (("o", BLUE), ("s", ORANGE), ("^", GREY), ("D", "#009E73"), ("v", "#CC79A7"))
-ATTACKS = {"er": "ERAttack", "mse": "MSE attack", "strong": "StrongAttack"}
-MEASURES = {
-    "adversarial_rows": "thickness, adversarial",
-    "hessian_rows": "Hessian norm",
-    "gaussian_rows": "thickness, Gaussian, mean",
-    "gaussian_least_rows": "thickness, Gaussian, least",
-}
-ALLOWED = 2  # the sensitivity, in %, up to which the papers choose an attack, Figure 6
 Drawing = Callable[[Any, Any, str], None]
 Cell = tuple[Drawing, Any, str]
-Point = tuple[float, float]
-
-
-def doubts(panel: Panel) -> tuple[str, ...]:
-    """Why a panel's model does not count; such a one is drawn hollow."""
-    return tuple(getattr(panel, "unreliable", ()))
-
-
-def columns(points: Sequence[Point]) -> tuple[list[float], list[float]]:
-    """What matplotlib takes: all x, then all y."""
-    return [x for x, _ in points], [y for _, y in points]
-
-
-def correlation(steps: Sequence[int], values: Sequence[float | None]) -> tuple[float, int]:
-    """Spearman's between steps and values, over rows that flipped; and how many these are."""
-    pairs = [(s, v) for s, v in zip(steps, values, strict=True) if s > 0 and v is not None]
-    if len(pairs) < 3 or len({s for s, _ in pairs}) < 2 or len({v for _, v in pairs}) < 2:
-        return math.nan, len(pairs)
-    return float(spearmanr(*zip(*pairs, strict=True)).statistic), len(pairs)
-
-
-def spearman(panel: Panel, name: str) -> str:
-    """The correlation of one measure with the steps to the first flip, as text."""
-    rho, _ = correlation(panel.values["first_flip_rows"], panel.values[name])
-    return "none" if math.isnan(rho) else f"{rho:.2f}"
-
-
-def scatter(axes: Any, panel: Panel, name: str) -> None:
-    """Steps to the first flip against one measure; rows that never flip as triangles above."""
-    steps, values = panel.values["first_flip_rows"], panel.values[name]
-    rows = [(v, s) for s, v in zip(steps, values, strict=True) if v is not None]
-    good, held = [r for r in rows if r[1] > 0], [v for v, s in rows if s <= 0]
-    above = 1.08 * max((s for _, s in good), default=1)
-    face = "none" if doubts(panel) else BLUE
-    told: dict[str, Any] = {"lw": 0.5, "alpha": 0.5, "edgecolor": BLUE, "facecolor": face}
-    axes.scatter(*columns(good), s=7, label="a row, at its first flip", **told)
-    told |= {"marker": "^", "edgecolor": RED, "facecolor": "none"}
-    axes.scatter(held, [above] * len(held), s=16, label="a row that never flips", **told)
-    if name == "hessian_rows":
-        axes.set_xscale("log")
-    said = f"Spearman {spearman(panel, name)}, {len(good)} of {len(steps)} flip"
-    axes.set(title=f"{panel.data}, {panel.recipe}\n{said}", xlabel=MEASURES[name])
-    axes.set_ylabel("steps to first flip")
-
-
-def saliency(panel: Panel, row: int, when: str) -> tuple[Any, Any]:
-    """Scores of a row, before or after the attack, and which are the top k: (height, width).
-
-    Of pairs of pictures the explained one; what is no picture is one line of features.
-    """
-    told = panel.values["shown"][row][when]
-    least = min((v for v in told if v is not None), default=0.0)
-    scores = torch.tensor([[least if v is None else v for v in told]], dtype=torch.float64)
-    sides = tuple(panel.values["shape"][-2:])
-    sides = sides if len(sides) == 2 and math.prod(sides) == len(told) else (1, len(told))
-    chosen = top_k_mask(scores, case(panel.data).k)
-    return scores.reshape(sides).numpy(), chosen.reshape(sides).numpy()
-
-
-def maps(axes: Any, panel: Panel, name: str) -> None:
-    """One row's scores, before or after the attack: the top k in reds, all others in pale greys.
-
-    Crosses: what the attack has driven from the top k.
-    """
-    when, row, k = name.split()[0], int(name.split()[1]), case(panel.data).k
-    scores, chosen = saliency(panel, row, when)
-    shape = "equal" if len(scores) > 1 else "auto"
-    for part, shades, low, high in ((~chosen, "Greys", 0.0, 0.35), (chosen, "Reds", 0.5, 1.0)):
-        colours = ListedColormap(matplotlib.colormaps[shades](np.linspace(low, high, 256)))
-        axes.imshow(np.ma.masked_array(scores, ~part), cmap=colours, aspect=shape)
-    axes.scatter([], [], marker="s", color="#CB181D", label=f"top {k} (darker: more important)")
-    axes.scatter([], [], marker="s", color="#C8C8C8", label="all others")
-    down, across = np.nonzero(saliency(panel, row, "before")[1] & ~chosen)
-    lost = f"driven from the top {k} by the attack"
-    axes.scatter(across, down, marker="x", s=14, lw=1.3, color=BLUE, label=lost)
-    kept = f", P@k {panel.values['shown'][row]['precision']:.0%}" if when == "after" else ""
-    axes.set(xticks=[], yticks=[], title=f"{panel.recipe}, {when}{kept}")
-
-
-def front(points: Sequence[Point], low: bool) -> list[Point]:
-    """The Pareto front, of points where less (or more) of both is better."""
-    sign = 1 if low else -1
-    found: list[Point] = []
-    for x, y in sorted(points, key=lambda p: (sign * p[0], sign * p[1])):
-        if not found or sign * y < sign * found[-1][1]:
-            found.append((x, y))
-    return found
-
-
-def draw_front(axes: Any, points: Sequence[Point], ring: float = 0) -> None:
-    """The front as a line, its points in rings of this size."""
-    told = {"color": RED, "lw": 1.2, "zorder": 0.5, "marker": "o", "fillstyle": "none"}
-    axes.plot(*columns(points), ms=ring, label="Pareto front", **told)
-
-
-def constrained(axes: Any, panel: Panel, name: str) -> None:
-    """P@k against the share of predictions lost, by constraint and step size, with the front.
-
-    The asterisk, as in the papers: of attacks with at most 2 % sensitivity, the least P@k.
-    """
-    every = panel.values["points"]
-    marks = dict(zip(dict.fromkeys(p["constraint"] for p in every), MARKS, strict=False))
-    sizes = {share: 15 * 3**i for i, share in enumerate(sorted({p["share"] for p in every}))}
-    for constraint, (mark, colour) in marks.items():
-        axes.scatter([], [], marker=mark, color=colour, label=f"constraint {constraint}")
-    for share, size in sizes.items():
-        axes.scatter([], [], s=size, c="none", ec="black", label=f"step size x {share:g}")
-    points: list[Point] = []
-    for p in sorted(every, key=lambda p: -float(p["share"])):  # the small above the large
-        if p["attack"] == name:
-            points.append((100 * p["sensitivity"], 100 * p["precision"]))
-            mark, colour = marks[p["constraint"]]
-            face = "none" if doubts(panel) else to_rgba(colour, 0.25)
-            axes.scatter(*points[-1], s=sizes[p["share"]], marker=mark, ec=colour, fc=face)
-    draw_front(axes, front(points, low=True))
-    best = sorted((y, x) for x, y in points if x <= ALLOWED)[:1]
-    told = {"s": 90, "lw": 1, "color": "black", "label": "least P@k at 2 % sensitivity or less"}
-    axes.scatter(*columns(best)[::-1], marker=(6, 2, 0), **told)
-    axes.set_title(f"{panel.data}, {panel.recipe}, {ATTACKS[name]}")
-    axes.set(xlabel="sensitivity, %", ylabel="P@k, %")
-
-
-def spread(heights: Sequence[float], gap: float) -> list[float]:
-    """Heights of labels, from 0 to 1: as near as can be to those asked for, a gap apart."""
-    order = np.argsort(heights, kind="stable")
-    steps = gap * np.arange(len(heights))
-    free = np.array(heights)[order] - steps
-    up, down = np.maximum.accumulate(free), np.minimum.accumulate(free[::-1])[::-1]
-    found = np.empty(len(heights))
-    found[order] = np.clip((up + down) / 2, 0, max(0.0, 1 - steps[-1])) + steps
-    return [float(height) for height in found]
-
-
-def trade_off(axes: Any, panels: Sequence[Panel], name: str) -> None:
-    """Mean AUC and P@k of every recipe, named at the right; R2ET and its kin as triangles.
-
-    name: the attack, then the AUC: of all test rows, or of the attacked ones after this attack.
-    Off the front: recipes that do not count, drawn hollow, and linear, which no attack can move.
-    """
-    attack, accuracy = name.split()
-    some = [p for p in panels if attack in p.values]
-    means = [(np.mean(p.values[accuracy]), 100 * np.mean(p.values[attack])) for p in some]
-    points = [(float(x), float(y)) for x, y in means]
-    counts = [not doubts(p) and p.recipe != "linear" for p in some]
-    counted = [point for point, good in zip(points, counts, strict=True) if good]
-    draw_front(axes, front(counted, low=False), ring=11)
-    low, high = min(y for _, y in points), max(y for _, y in points)
-    low, high = low - 1 - 0.04 * (high - low), high + 1 + 0.04 * (high - low)
-    heights = spread([(y - low) / (high - low) for _, y in points], 0.075)
-    for panel, point, height in zip(some, points, heights, strict=True):
-        kin = family(panel.recipe)
-        mark, colour, label = ("^", ORANGE, "R2ET and its kin") if kin else ("o", BLUE, "others")
-        face, label = ("white", "unreliable, off the front") if doubts(panel) else (colour, label)
-        axes.scatter(*point, s=26, marker=mark, ec=colour, fc=face, label=label)
-        thin = {"arrowstyle": "-", "color": colour, "lw": 0.5, "shrinkB": 3}
-        told = {"textcoords": "axes fraction", "va": "center", "arrowprops": thin}
-        axes.annotate(panel.recipe, point, (1.04, height), zorder=0, **told)
-    axes.set_ylim(low, high)
-    axes.set(title=f"{panels[0].data}, {ATTACKS[attack]}", ylabel="P@k, %")
-    axes.set_xlabel("cAUC" if accuracy == "auc" else "aAUC, of the attacked rows")
-    axes.locator_params(axis="x", nbins=4)
-
-
-def line(panel: Panel, mark: str = "o") -> dict[str, Any]:
-    """How a panel's line is drawn."""
-    return {"marker": mark, "ms": 4, "fillstyle": "none" if doubts(panel) else "full"}
-
-
-def magnitudes(axes: Any, panel: Panel, name: str) -> None:
-    """Sorted magnitudes, the largest as 1."""
-    values = panel.values[name]
-    axes.plot(range(1, len(values) + 1), values, **line(panel, "o" if len(values) < 50 else ""))
-    axes.xaxis.get_major_locator().set_params(integer=True)
-    axes.set(title=f"{panel.data}, {panel.recipe}", xlabel="rank")
-    axes.set_ylabel("gradient, share of the largest")
-
-
-def pairs(axes: Any, panel: Panel, name: str) -> None:
-    """P@k against k', mean and range over seeds."""
-    seeds = 100 * np.array(panel.values[name])
-    counts = panel.values["counts"]
-    axes.plot(counts, seeds.mean(1), label="mean over seeds", **line(panel))
-    axes.fill_between(counts, seeds.min(1), seeds.max(1), alpha=0.2, label="range over seeds")
-    axes.set(title=f"{panel.data}, {panel.recipe}", xticks=counts, xlabel="k'")
-    axes.set_ylabel("P@k under ERAttack, %")
-
-
-def lengths(axes: Any, panel: Panel, name: str) -> None:
-    """P@k and AUC against epochs of training, means over seeds."""
-    del name
-    shown = {"er": "P@k, best point", "er_last": "P@k, last point", "auc": "100 x AUC"}
-    epochs = panel.values["epochs"]
-    for (key, label), mark in zip(shown.items(), "os^", strict=True):
-        values = 100 * np.array(panel.values[key]).mean(1)
-        axes.plot(epochs, values, label=label, **line(panel, mark))
-    axes.set_xscale("log")
-    axes.set_xticks(epochs, [str(e) for e in epochs])
-    axes.minorticks_off()
-    axes.set(title=f"{panel.data}, {panel.recipe}", xlabel="epochs", ylabel="%")
 
 
 def cells(figure: str, panels: Sequence[Panel]) -> list[list[Cell]]:
@@ -261,8 +56,8 @@ def cells(figure: str, panels: Sequence[Panel]) -> list[list[Cell]]:
 def remarks(figure: str, panels: Sequence[Panel]) -> list[str]:
     """What is said below: failures, doubts, and Figure 2's correlations, drawn or not."""
     told = [f"{p.data}, {p.recipe}: {p.failed}" for p in panels if p.failed is not None]
-    for why in dict.fromkeys(why for p in panels for why in doubts(p)):
-        names = ", ".join(f"{p.data} {p.recipe}" for p in panels if why in doubts(p))
+    for why in dict.fromkeys(why for p in panels for why in p.unreliable):
+        names = ", ".join(f"{p.data} {p.recipe}" for p in panels if why in p.unreliable)
         told.append(f"unreliable, drawn hollow: {names} ({why})")
     for panel in panels if figure == "figure2" else ():
         each = [f"{MEASURES[n]} {spearman(panel, n)}" for n in MEASURES if n in panel.values]

@@ -22,7 +22,7 @@ FORMAT = "r2et-panel/1"
 class Panel:
     """values: what is drawn, as JSON holds it. failed: why there is nothing to draw.
 
-    unreliable: what speaks against it, as an accuracy below the threshold.
+    unreliable: why its model does not count, as an accuracy below the threshold.
     """
 
     figure: str
@@ -79,9 +79,8 @@ def panel(
     failed = next((r.failed for r in records if r.failed is not None), None)
     if failed is not None:
         return Panel(figure, data, recipe, failed=failed)
-    doubts = tuple(dict.fromkeys([*below, *(why for r in records for why in r.unreliable)]))
     names = tuple(r.name for r in records)
-    return Panel(figure, data, recipe, values(), names, None, made_with(records), doubts)
+    return Panel(figure, data, recipe, values(), names, None, made_with(records), tuple(below))
 
 
 def measured(

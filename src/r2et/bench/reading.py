@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from statistics import mean
 
-from r2et.bench.draw import MEASURES, correlation
 from r2et.bench.panel import Panel
+from r2et.bench.plots import MEASURES, correlation
 
 Line = tuple[str, ...]
 BAR = 0.5  # from where on thickness can be said to tell how soon a ranking flips

@@ -50,9 +50,11 @@ def results(folder: Path, link: str, why: str = "") -> str:
 
 def _verdicts(found: list[Verdict]) -> Iterator[str]:
     yield "| | data | the papers | ours | so here, too |\n|---|---|---|---|---|"
-    for table, some in groupby(found, lambda v: v.table):
+    for table, group in groupby(found, lambda v: v.table):
         yield f"| **{table}** | | | | |"
-        for each in sorted(some, key=lambda v: v.says):
+        some = list(group)
+        order = list(dict.fromkeys(each.says for each in some))
+        for each in sorted(some, key=lambda v: order.index(v.says)):
             yield f"| {each.says} | {each.data} | {each.theirs} | {each.ours} | {each.holds} |"
     yield ""
 
