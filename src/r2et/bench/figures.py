@@ -102,7 +102,7 @@ class TradeOff(Picture):
         wanted += [Measure(train, "er", grid.attack_options()) for train in trains]
         if case(data).strong_rows:
             wanted += [Measure(train, "strong", grid.options()) for train in trains]
-        trained = yield list(trains)
+        trained = yield found.compared
         records = yield wanted
 
         def values() -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,24 +72,36 @@ class Grid:
 class Chosen:
     """One training per seed, by the chosen settings; or why there is none.
 
-    threshold: the validation AUC that each of them should reach.
+    slack: how far each training's validation AUC may lie below that of Vanilla of the same seed.
     """
 
     trains: tuple[Train, ...] = ()
     changes: Changes = ()
     unreliable: tuple[str, ...] = ()
     failed: str | None = None
-    threshold: float | None = None
+    slack: float | None = None
 
-    def below(self, records: Iterable[Record]) -> tuple[str, ...]:
-        """What speaks against the choice, and against each seed's training of it."""
-        if self.unreliable or self.threshold is None:
+    @property
+    def compared(self) -> list[Task]:
+        """All trainings, and those of Vanilla that they are compared with."""
+        if self.slack is None:
+            return list(self.trains)
+        plain = [Train(t.data, "vanilla", seed=t.seed, epochs=t.epochs) for t in self.trains]
+        return [*self.trains, *plain]
+
+    def below(self, records: Sequence[Record]) -> tuple[str, ...]:
+        """What speaks against the choice or one of its trainings, by records of `compared`."""
+        if self.unreliable or self.slack is None:
             return self.unreliable
-        for train, record in zip(self.trains, records, strict=True):
-            reached = record.measured.get("auc_validation")
-            if reached is not None and reached < self.threshold:
+        count = len(self.trains)
+        both = zip(records[:count], records[count:], strict=True)
+        for train, pair in zip(self.trains, both, strict=True):
+            reached, plain = (record.measured.get("auc_validation") for record in pair)
+            if reached is None or plain is None:  # not trained, or of one class
+                continue
+            if reached < plain - self.slack:
                 told = f"validation AUC {reached:.4f} with seed {train.seed}"
-                return (f"{told}, below the threshold {self.threshold:.4f}",)
+                return (f"{told}, below the threshold {plain - self.slack:.4f}",)
         return ()
 
 
@@ -132,4 +144,4 @@ def chosen(
         return Chosen(failed=found.failed)
     best = tries[found.measured["index"]]
     trains = tuple(train(best, seed) for seed in range(grid.seeds))
-    return Chosen(trains, best, found.unreliable, threshold=found.measured.get("threshold"))
+    return Chosen(trains, best, found.unreliable, slack=own.slack)

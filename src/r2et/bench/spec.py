@@ -81,7 +81,7 @@ class Spec:
             places[name] = slice(before, len(wanted))
 
         for again, way in ways.items():
-            want(f"trained {again}", way.trains)
+            want(f"trained {again}", way.compared)
         for part in self.parts:
             why = self._refused(part, own, recipe, ways[part.retrain])
             if why is not None:
