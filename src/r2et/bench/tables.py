@@ -78,7 +78,8 @@ SPECS: dict[str, Spec] = {
                 Part("SUFF", "faithfulness", "sufficiency", ("table9", 2), higher=False),
                 AUC,
             ),
-            about="DFFOT and SUFF: less is better. Removed features are set to 0.",
+            about="DFFOT and SUFF: less is better. Removed features are set to 0; differences are "
+            "absolute, as the papers print them.",
         ),
         Spec(
             "leaderboard",

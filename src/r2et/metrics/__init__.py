@@ -8,6 +8,7 @@ from r2et.metrics.faithfulness import (
     sufficiency,
 )
 from r2et.metrics.prediction import auc, changed_predictions, sensitivity
+from r2et.metrics.running import Individuality, Running, RunningIndividuality, RunningMean
 from r2et.metrics.statistics import Interval, PairedTest, bootstrap_interval, paired_test
 from r2et.rank import (
     distinct_top_k,
@@ -20,8 +21,12 @@ from r2et.rank import (
 
 __all__ = [
     "Faithfulness",
+    "Individuality",
     "Interval",
     "PairedTest",
+    "Running",
+    "RunningIndividuality",
+    "RunningMean",
     "auc",
     "bootstrap_interval",
     "changed_predictions",
