@@ -15,7 +15,7 @@ from r2et.explain import Gradient, GradientTimesInput
 from r2et.models import MLP, ResNet18, SiameseCNN, SiameseGCN, save_model
 from r2et.rank import distinct_top_k, top_k
 from r2et.region import L2
-from r2et.train import fit, load_trained, report
+from r2et.train import fit, load_trained, recipe, report
 from r2et.train.report import linear_auc
 from r2et.train.task import changed, open_data, train, widths
 from r2et.train.usual import usual_explainer, usual_network
@@ -168,6 +168,15 @@ def test_pairs_of_pictures_go_all_the_way(tmp_path):
     done = train(data, changed("r2et", []), tmp_path, epochs=1, k=50)
     assert done.report.rows == 4
     assert load_trained(tmp_path).schema is None
+
+
+@pytest.mark.parametrize(("radius", "weight"), [(1.0, 0.1), (0.1, 1.0), (0.001, 3.0)])
+def test_the_weight_of_a_proof_follows_its_radius(radius, weight):
+    assert recipe("certified").prepared(2, radius).weight == pytest.approx(weight)
+    assert recipe("certified", weight=0.7).prepared(2, radius).weight == 0.7  # unless it is given
+    assert recipe("r2et", weight=None).prepared(2, radius).weight == 1.0
+    with pytest.raises(InputError, match="weight must be None, or 0 or more, got -1"):
+        recipe("certified", weight=-1)
 
 
 def test_changes_and_widths_from_text():

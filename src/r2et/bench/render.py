@@ -33,7 +33,8 @@ def markdown(table: Table, link: Link | None = None) -> str:
         cells = [label, _settings(row), *(cell(number, row) for number in row.numbers)]
         lines.append("| " + " | ".join(cells) + " |")
     notes = [*table.notes, *missing(table)]
-    return "\n".join([*lines, "", *(f"{note}  " for note in notes)]) + "\n"
+    plain = (f"\\{note}" if note.startswith("-") else note for note in notes)  # no list of one
+    return "\n".join([*lines, "", *(f"{note}  " for note in plain)]) + "\n"
 
 
 def _settings(row: Row) -> str:

@@ -38,6 +38,11 @@ class Penalty(ABC):
         require(good, where, "explainer", "an Explainer that has a graph", self.explainer)
 
     @property
+    def usual_weight(self) -> float:
+        """What to multiply it by beside a cross entropy, where nothing else is known."""
+        return 1.0
+
+    @property
     def random(self) -> bool:
         """Whether rows need random directions: see `noise`."""
         return False

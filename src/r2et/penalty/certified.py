@@ -57,6 +57,11 @@ class CertifiedRanking(RankingPenalty):
         what = "Gradient with reduce abs or signed"
         require(plain, where, "explainer", what, self.explainer)
 
+    @property
+    def usual_weight(self) -> float:
+        """A larger ball has worse bounds and bears less weight: 0.1 at radius 1, 1 at 0.1."""
+        return min(0.1 / self.radius, 3.0)
+
     def rows(self, view: View) -> Tensor:
         check_k("CertifiedRanking", self.k, view.x[0].numel())
         return self.ranked_rows(view)

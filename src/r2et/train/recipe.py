@@ -26,19 +26,19 @@ from r2et.penalty import (
 class Recipe:
     """How a network is trained: loss + weight * penalty, by Adam.
 
-    penalty: k, and radius where it has one, are filled in by `fit`. weight: its factor l. adaptive:
-    scale the penalty to the loss first, weight * |(loss + 1) / penalty|, the papers' way. every:
-    evaluate the penalty on every n-th batch only, n times as heavy. warm_up: share of the training
-    in which the penalty's radius grows from 0, or its weight if it has no radius. cool_down: share
-    of it, at the end, in which lr falls to 0. loss_weight: 0 where the penalty replaces the loss.
-    rho: train a softplus_rho copy of the network. linear: train a linear model instead. epochs: by
-    default as many as make 3000 batches, within 10..200. patience: stop after so many epochs
-    without a better validation AUC.
+    penalty: k, and radius where it has one, are filled in by `fit`. weight: its factor l; None for
+    the penalty's usual one, which may hang on the radius. adaptive: scale the penalty to the loss
+    first, weight * |(loss + 1) / penalty|, the papers' way. every: evaluate the penalty on every
+    n-th batch only, n times as heavy. warm_up: share of the training in which the penalty's radius
+    grows from 0, or its weight if it has no radius. cool_down: share of it, at the end, in which lr
+    falls to 0. loss_weight: 0 where the penalty replaces the loss. rho: train a softplus_rho copy
+    of the network. linear: train a linear model instead. epochs: by default as many as make 3000
+    batches, within 10..200. patience: stop after so many epochs without a better validation AUC.
     """
 
     name: str
     penalty: Penalty | None = None
-    weight: float = 1.0
+    weight: float | None = 1.0
     adaptive: bool = False
     every: int = 1
     warm_up: float = 0.0
@@ -64,8 +64,10 @@ class Recipe:
             value = getattr(self, name)
             good = value is None or (type(value) is int and value > 0)
             require(good, where, name, "None or a positive whole number", value)
-        for name in ("weight", "loss_weight", "weight_decay"):
+        for name in ("loss_weight", "weight_decay"):
             require(_number(getattr(self, name), 0), where, name, "0 or more", getattr(self, name))
+        good = self.weight is None or _number(self.weight, 0)
+        require(good, where, "weight", "None, or 0 or more", self.weight)
         require(_number(self.lr, 0) and self.lr > 0, where, "lr", "positive", self.lr)
         for name in ("warm_up", "cool_down"):
             value = getattr(self, name)
@@ -83,7 +85,9 @@ class Recipe:
         own = {f.name for f in fields(self.penalty)}
         wanted = {"k": k, "radius": radius, "explainer": explainer}
         changes: dict[str, Any] = {n: v for n, v in wanted.items() if n in own and v is not None}
-        return replace(self, penalty=replace(self.penalty, **changes))
+        penalty = replace(self.penalty, **changes)
+        weight = penalty.usual_weight if self.weight is None else self.weight
+        return replace(self, penalty=penalty, weight=weight)
 
     @property
     def explainer(self) -> Explainer:
@@ -93,7 +97,7 @@ class Recipe:
     @property
     def active(self) -> bool:
         """Whether there is a penalty that weighs anything."""
-        return self.penalty is not None and self.weight > 0
+        return self.penalty is not None and self.weight != 0
 
 
 def _number(value: object, low: float) -> bool:
@@ -125,7 +129,7 @@ _ALL = (
     Recipe(
         "certified",
         CertifiedRanking(),
-        0.1,
+        None,
         every=2,
         warm_up=0.5,
         about="gaps that are proved throughout the ball",

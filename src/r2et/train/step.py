@@ -62,6 +62,7 @@ class Step(nn.Module):
         target = y if penalty.of_labels else None
         rows = penalty(self.model, x, target, out=out if shared else None, order=order, noise=noise)
         value = share * rows.mean() if share != 1 else rows.mean()
+        assert recipe.weight is not None  # a prepared recipe's never is
         weight = recipe.weight * recipe.every * warmth
         if recipe.adaptive:
             weight = weight * self._balance(loss, value)
