@@ -77,6 +77,9 @@ def test_links_lead_somewhere():
     links = set(re.findall(r"\]\(([^)#]+)", text))
     assert len(links) > 100
     assert [link for link in links if not (ROOT / "docs" / link).exists()] == []
+    places = set(re.findall(r"\]\(#([^)]+)\)", text))
+    assert len(places) > 9
+    assert places <= set(re.findall(r'<a id="([^"]+)">', text))
 
 
 def test_all_recipes_and_three_seeds_of_every_table():

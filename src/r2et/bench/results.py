@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
@@ -27,8 +28,9 @@ significantly (paired t-test over test rows, 5 %).
 """
 SHORT = """## Where we reproduce the papers
 
-Every statement that the papers' tables make about data that we have, with their numbers and ours.
-*less*: the same way, less than half as far.
+What the papers' tables say about data that we have, with their numbers and ours; a data set's name
+leads to its table below. Of {all} statements {yes} hold here, {less} the same way but less than
+half as far (*less*), {no} not.
 """
 
 
@@ -39,7 +41,9 @@ def results(folder: Path, link: str, why: str = "") -> str:
     parts = [HEAD.format(link=link)]
     found = verdicts(claim for some in claims.values() for claim in some)
     if found:
-        parts += [SHORT, *_verdicts(found)]
+        counts = Counter(each.holds for each in found)
+        parts.append(SHORT.format(all=len(found), **{n: counts[n] for n in ("yes", "less", "no")}))
+        parts += _verdicts(found)
     parts += [why] if why else []
     for name in names:
         parts += _tables(name, claims[name], link)
@@ -51,11 +55,12 @@ def results(folder: Path, link: str, why: str = "") -> str:
 def _verdicts(found: list[Verdict]) -> Iterator[str]:
     yield "| | data | the papers | ours | so here, too |\n|---|---|---|---|---|"
     for table, group in groupby(found, lambda v: v.table):
-        yield f"| **{table}** | | | | |"
+        yield f"| **{spec(table, found[0].data).title}** | | | | |"
         some = list(group)
         order = list(dict.fromkeys(each.says for each in some))
         for each in sorted(some, key=lambda v: order.index(v.says)):
-            yield f"| {each.says} | {each.data} | {each.theirs} | {each.ours} | {each.holds} |"
+            whose = f"[{each.data}](#{table}-{each.data})"
+            yield f"| {each.says} | {whose} | {each.theirs} | {each.ours} | {each.holds} |"
     yield ""
 
 
@@ -65,7 +70,7 @@ def _tables(name: str, claims: list[Claim], link: str) -> Iterator[str]:
         yield f"## {spec(name, some[0]).title}\n"
     for data in some:
         table = make_table(spec(name, data), data, standing(data), _ordered(claims))
-        yield f"### {standing(data)}\n"
+        yield f'<a id="{name}-{data}"></a>\n\n### {standing(data)}\n'
         yield markdown(table, lambda row: _place(row, link))
 
 

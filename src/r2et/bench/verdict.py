@@ -62,7 +62,7 @@ def _verdicts(table: Spec, data: str, rows: Mapping[str, Claim]) -> list[Verdict
         a, b = each.find(theirs), each.find(ours)
         if a is not None and b is not None:
             holds = each.agree(a[0], b[0])
-            found.append(Verdict(table.title, each.says, data, a[1], b[1], holds))
+            found.append(Verdict(table.name, each.says, data, a[1], b[1], holds))
     return found
 
 
