@@ -109,7 +109,7 @@ def recipes() -> str:
         penalty = recipe.penalty
         shown = "" if penalty is None else f"`{type(penalty).__name__}({changes(penalty)})`"
         settings = changes(recipe, "name", "penalty", "about")
-        if penalty is not None:
+        if penalty is not None and recipe.weight is None:
             settings = settings.replace("weight=None", f"weight={penalty.usual_weight:g} / radius")
         rows.append([f"`{name}`", recipe.about, shown, f"`{settings}`" if settings else ""])
     return table(["recipe", "what it is", "penalty", "settings"], rows)

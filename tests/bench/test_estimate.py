@@ -8,8 +8,8 @@ from bench_run import GRID
 from r2et.bench import command, estimate
 from r2et.bench.command import Asked, asked, pick, run
 from r2et.bench.estimate import Estimate, remaining, typical, units
-from r2et.bench.record import Records
-from r2et.bench.run import Runner, opened, plans_of, run_table
+from r2et.bench.record import Record, Records
+from r2et.bench.run import Outcome, Runner, opened, plans_of, run_table
 from r2et.bench.task import Measure, Train
 
 TINY = replace(GRID, recipes=("vanilla", "wd", "linear"), seeds=1)
@@ -21,7 +21,7 @@ def test_what_remains_is_what_is_then_done(name, tmp_path):
     before = remaining(plans_of(name, TINY), Records(tmp_path))
     seen = []
     runner = Runner(tmp_path, "here", watch=lambda title, *_: seen.append(title))
-    runner(plans_of(name, TINY))
+    runner(plans_of(name, TINY), lambda *_: Outcome())
     assert len(seen) == sum(task.settings()["kind"] != "choice" for task in before) > 0
     assert remaining(plans_of(name, TINY), Records(tmp_path)) == []
 
@@ -102,11 +102,22 @@ def test_data_that_cannot_be_had_costs_its_figure_alone(tmp_path, monkeypatch):
     )
 
 
+def test_odd_records_are_no_guide():
+    odd = [
+        {"kind": "er", "of": {"data": "gone", "recipe": "r"}},
+        {},
+        {"kind": "other", "data": "adult"},
+    ]
+    train = {"kind": "train", "data": "adult", "recipe": "wd", "epochs": 1, "retrain": False}
+    records = [Record(task, made={"seconds": 5.0}) for task in odd] + [Record(train)]
+    assert Estimate(records).rates == Estimate([]).rates
+
+
 def test_units_of_work():
     of = {"data": "adult", "recipe": "vanilla"}
     assert units({"kind": "train", "epochs": None}) == 1
     assert units({"kind": "train", "epochs": 7}) == 7
-    assert units({"kind": "clean", "of": of, "options": {}}) == 1
+    assert units({"kind": "clean", "of": of, "rows": 9, "options": {}}) == 1
     assert units({"kind": "strong", "of": of, "rows": 5, "options": {}}) == 5
     assert units({"kind": "er", "of": of, "rows": 5, "options": {"steps": 3}}) == 15
     assert units({"kind": "er", "of": of, "rows": 5, "options": {}}) == 5000

@@ -101,7 +101,8 @@ def test_packing_adds_and_replaces(tmp_path):
         run = Records(tmp_path / str(number))
         for name in names:
             told = {"seconds": 1, "host": "somewhere"}
-            run.save(Record(settings, {"from": number}, made=told, name=name))
+            why = "a line\u2028and another"
+            run.save(Record(settings, {"from": number}, unreliable=(why,), made=told, name=name))
         pack(tmp_path / str(number), tmp_path / "archive")
     assert [p.name for p in (tmp_path / "archive").iterdir()] == ["adult-wd.jsonl"]
     found = unpack(tmp_path / "archive")
@@ -110,8 +111,8 @@ def test_packing_adds_and_replaces(tmp_path):
 
 
 def test_verdicts_are_of_the_numbers():
-    assert [same_sign(1, 2), same_sign(1, -2), same_sign(0, 0)] == ["yes", "no", "yes"]
-    assert [as_large(10, 5), as_large(10, 4.9), as_large(10, -5)] == ["yes", "less", "no"]
+    assert [same_sign(1, 2), same_sign(1, -2), same_sign(0, 9)] == ["yes", "no", "even"]
+    assert [as_large(10, x) for x in (5, 4.9, -5, 21)] == ["yes", "less", "no", "more"]
     assert [both_above(0.5)(0.9, 0.6), both_above(0.5)(0.9, 0.4)] == ["yes", "no"]
     assert [at_most(0.02)(0.1, 0.12), at_most(0.02)(0.1, 0.13)] == ["yes", "no"]
     assert [no_worse(-1)(-0.1, 0.01), no_worse(-1)(-0.1, 0.03)] == ["yes", "no"]

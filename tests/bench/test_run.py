@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -245,8 +246,12 @@ def test_half_a_row_replaces_no_whole_one(whole, tmp_path):
         path.unlink()
     found = run_table("table9", bench_run.GRID, Runner(copy, "here", budget=-1.0))
     assert {p.name: p.read_text() for p in (copy / "claims" / "table9").iterdir()} == before
-    said = "bench: 2 of 2 rows of table9 are not whole within the budget; the same command goes on"
-    assert found.notes == [f"{said} with them."]
+    said = "bench: 2 of 2 rows of table9 are not whole: the time was up, or a worker died; "
+    assert found.notes == [f"{said}the same command goes on with them."]
+    fewer = tmp_path / "fewer"
+    shutil.copytree(whole[0], fewer)
+    run_table("table9", replace(bench_run.GRID, seeds=1), Runner(fewer, "here"))
+    assert {p.name: p.read_text() for p in (fewer / "claims" / "table9").iterdir()} == before
 
 
 def test_a_cell_that_cannot_be_computed_says_why(tmp_path):

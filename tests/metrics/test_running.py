@@ -67,6 +67,8 @@ def test_bad_input():
         RunningMean(lambda a, b: (a - b).sum()).update(A, B)
     with pytest.raises(InputError, match="metric must be a function, got mse"):
         RunningMean("mse")
+    with pytest.raises(InputError, match="other must be a mean of the same metric"):
+        RunningMean(mse).merge(RunningMean(pearson))
     with pytest.raises(InputError, match="k must be 2 in both, got 3"):
         RunningIndividuality(2).merge(RunningIndividuality(3))
     with pytest.raises(InputError, match="k must be"):

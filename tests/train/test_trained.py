@@ -174,7 +174,8 @@ def test_pairs_of_pictures_go_all_the_way(tmp_path):
 def test_the_weight_of_a_proof_follows_its_radius(radius, weight):
     assert recipe("certified").prepared(2, radius).weight == pytest.approx(weight)
     assert recipe("certified", weight=0.7).prepared(2, radius).weight == 0.7  # unless it is given
-    assert recipe("r2et", weight=None).prepared(2, radius).weight == 1.0
+    with pytest.raises(InputError, match="weight must be 0 or more, got None"):
+        recipe("r2et", weight=None)  # it has no usual one
     with pytest.raises(InputError, match="weight must be None, or 0 or more, got -1"):
         recipe("certified", weight=-1)
 

@@ -39,7 +39,7 @@ def _group(record: Record) -> str:
     """DATA-RECIPE; a choice names neither but in the measurements that it is of."""
     task = record.task
     if task["kind"] == "choice":
-        return record.name.partition("-choice-")[0]
+        return record.name.rpartition("-choice-")[0]
     of = task.get("of", task)
     return f"{of['data']}-{title_of(of['recipe'])}"
 
@@ -53,5 +53,5 @@ def _line(record: Record) -> str:
 def _lines(place: Path) -> Iterable[Record]:
     if not place.exists():
         return []
-    told = map(json.loads, place.read_text().splitlines())
-    return [Record.of(line, line["name"]) for line in told]
+    lines = place.read_text(encoding="utf-8").split("\n")  # a text may hold other line ends
+    return [Record.of(told, told["name"]) for told in map(json.loads, filter(None, lines))]

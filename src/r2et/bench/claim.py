@@ -61,9 +61,10 @@ class Claim:
         """Of its file, below the folder of claims."""
         return f"{self.table}/{self.data}-{title_of(self.recipe)}.json"
 
-    def lacks(self, reason: str) -> bool:
-        """Whether a number is missing for this reason."""
-        return any(reason in (some.failed or "") for some in self.numbers.values())
+    def lacks(self, *reasons: str) -> bool:
+        """Whether a number is missing for one of these reasons."""
+        failed = [some.failed or "" for some in self.numbers.values()]
+        return any(reason in why for reason in reasons for why in failed)
 
     def to_json(self) -> str:
         """The file's text; rows of numbers stay on one line."""

@@ -124,7 +124,7 @@ def run(
             grid = told.grid_of(name)
             if told.name == "all":
                 assert left is not None
-                picked = pick(name, grid, out, running.workers, left)
+                picked = pick(name, grid, out, running.count(), left)
                 say(picked.said)
                 if picked.grid is None:
                     whole = whole.with_(Outcome(notes=[picked.said]))

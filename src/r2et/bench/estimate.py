@@ -12,6 +12,7 @@ from statistics import median
 from typing import Any
 
 from r2et.bench.cases import CASES
+from r2et.bench.measures import MEASURES
 from r2et.bench.record import Record, Records
 from r2et.bench.schedule import Plan
 from r2et.bench.spec import ATTACKING
@@ -60,7 +61,7 @@ class Estimate:
     def __init__(self, records: Iterable[Record]) -> None:
         seen: dict[Key, list[float]] = defaultdict(list)
         for record in records:
-            if record.failed is None and record.task["kind"] != "choice":
+            if record.failed is None and _known(record):
                 rate = record.made["seconds"] / units(record.task)
                 for key in _keys(record.task):
                     seen[key].append(rate)
@@ -86,6 +87,14 @@ class Estimate:
         return {"/".join(key): float(f"{rate:.3g}") for key, rate in sorted(self._rates.items())}
 
 
+def _known(record: Record) -> bool:
+    """Whether this is a task of ours that took a time; a folder may hold others."""
+    task = record.task
+    of = task.get("of", task)
+    good = isinstance(of, Mapping) and of.get("data") in CASES and "recipe" in of
+    return good and task.get("kind") in (*MEASURES, "train") and "seconds" in record.made
+
+
 def _keys(settings: Mapping[str, Any]) -> list[Key]:
     """What a task is like, the nearest first."""
     of, options = settings.get("of", settings), settings.get("options", {})
@@ -101,6 +110,8 @@ def units(settings: Mapping[str, Any]) -> float:
     if settings["kind"] == "train":
         return float(settings["epochs"] or 1)
     rows = settings.get("rows") or 1
+    if settings["kind"] == "clean":  # all test rows, whatever is asked
+        return 1.0
     if settings["kind"] not in STEPPING:
         return float(rows)
     own = CASES[settings["of"]["data"]]

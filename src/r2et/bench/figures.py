@@ -8,8 +8,8 @@ from typing import Any, final
 
 from r2et.bench.case import CONSTRAINED, changes
 from r2et.bench.cases import case
-from r2et.bench.grid import Grid, chosen
-from r2et.bench.method import method
+from r2et.bench.grid import Grid, chosen, inapplicable
+from r2et.bench.method import Method, method
 from r2et.bench.panel import Panel, PanelPlan, measured, panel
 from r2et.bench.record import Record
 from r2et.bench.task import Measure, Task, Train
@@ -137,8 +137,8 @@ class Pairs(Picture):
     def plan(self, grid: Grid, data: str, recipe: str) -> PanelPlan:
         own = method(recipe)
         if not (isinstance(own, Recipe) and isinstance(own.penalty, R2ET)):
-            why = f"{recipe} has no pairs of features to select"
-            return Panel(self.name, data, recipe, failed=why)
+            lacks = f"{recipe} has no pairs of features to select"
+            return Panel(self.name, data, recipe, failed=lacks)
         kind = "closest" if "-mm" in recipe else "anchor"
         weight = grid.weights[0] if grid.weights else self.weight
         counts = list(range(1, case(data).k + 1))
@@ -171,6 +171,11 @@ class Lengths(Picture):
     epochs: tuple[int, ...] = (1, 2, 5, 10, 20, 50)
 
     def plan(self, grid: Grid, data: str, recipe: str) -> PanelPlan:
+        if isinstance(method(recipe), Method):
+            return Panel(self.name, data, recipe, failed="a method of its own has its own epochs")
+        why = inapplicable(case(data), recipe)
+        if why is not None:
+            return Panel(self.name, data, recipe, failed=why)
         counts = [grid.epochs] if grid.epochs else list(self.epochs)
         trains = [
             Train(data, recipe, (), seed, epochs=count)

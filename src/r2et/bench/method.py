@@ -66,8 +66,8 @@ def method(name: str) -> Recipe | Method:
     return checked
 
 
-def source_of(found: Method) -> str | None:
-    """A hash of the module that a method is written in: edited, it is another method."""
+def source_of(found: object) -> str | None:
+    """A hash of the module that a method or penalty is written in: edited, it is another one."""
     try:
         text = inspect.getsource(sys.modules[type(found).__module__])
     except (OSError, TypeError, KeyError):  # written into an interpreter

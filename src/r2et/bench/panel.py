@@ -80,7 +80,11 @@ def panel(
     if failed is not None:
         return Panel(figure, data, recipe, failed=failed)
     names = tuple(r.name for r in records)
-    return Panel(figure, data, recipe, values(), names, None, made_with(records), tuple(below))
+    try:
+        found = values()
+    except KeyError as error:
+        return Panel(figure, data, recipe, failed=f"its record has no {error}")
+    return Panel(figure, data, recipe, found, names, None, made_with(records), tuple(below))
 
 
 def measured(

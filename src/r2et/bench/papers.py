@@ -13,7 +13,7 @@ Place: TypeAlias = tuple[str, tuple[str, ...]]
 WHERE: dict[str, Place] = {
     "er": ("table1", ("precision", "")),
     "mse": ("table1", ("", "precision")),
-    "thickness": ("table5", ("", "probability")),
+    "thickness": ("table5", ("", "adversarial")),
     "faithfulness": ("table9", ("dffot", "comprehensiveness", "sufficiency")),
 }
 

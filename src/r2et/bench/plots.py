@@ -141,7 +141,7 @@ def constrained(axes: Any, panel: Panel, name: str) -> None:
     told = {"s": 90, "lw": 1, "color": "black", "label": "least P@k at 2 % sensitivity or less"}
     axes.scatter(*columns(best)[::-1], marker=(6, 2, 0), **told)
     axes.set_title(f"{panel.data}, {panel.recipe}, {ATTACKS[name]}")
-    axes.set(xlabel="sensitivity, %", ylabel="P@k, %")
+    axes.set(xlabel="sensitivity, %", ylabel="P@k of rows that keep their prediction, %")
 
 
 def spread(heights: Sequence[float], gap: float) -> list[float]:
@@ -162,7 +162,10 @@ def trade_off(axes: Any, panels: Sequence[Panel], name: str) -> None:
     Off the front: recipes that do not count, drawn hollow, and linear, which no attack can move.
     """
     attack, accuracy = name.split()
-    some = [p for p in panels if attack in p.values]
+    some = [p for p in panels if attack in p.values and None not in p.values[accuracy]]
+    if not some:  # attacked rows of one class have no AUC
+        axes.set_title(f"{panels[0].data}, {ATTACKS[attack]}: no AUC")
+        return
     means = [(np.mean(p.values[accuracy]), 100 * np.mean(p.values[attack])) for p in some]
     points = [(float(x), float(y)) for x, y in means]
     counts = [not p.unreliable and p.recipe != "linear" for p in some]

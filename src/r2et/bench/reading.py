@@ -78,5 +78,8 @@ READINGS: dict[str, tuple[Line, Callable[[Panel], Iterable[Line]]]] = {
     ),
     "er_last": (("epochs", "cAUC", "P@k, best point", "P@k, last point"), _lengths),
     "counts": (("k'", "P@k"), _pairs),
-    "points": (("attack", "constraint", "step", "P@k", "sensitivity, %"), _constrained),
+    "points": (
+        ("attack", "constraint", "step", "P@k where the prediction is kept", "sensitivity, %"),
+        _constrained,
+    ),
 }

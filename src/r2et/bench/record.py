@@ -126,8 +126,9 @@ class Records:
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = made(folder)
         self.notes: list[str] = []
-        for left in self.folder.rglob(".*.part"):  # a killed process was writing these
-            left.unlink(missing_ok=True)
+        for part in ("records", "models", "claims"):
+            for left in (self.folder / part).rglob(".*.part"):  # a killed process was writing these
+                left.unlink(missing_ok=True)
         self._known: dict[str, Record] = {}
         for path in sorted((self.folder / "records").glob("*.json")):
             self._read(path)

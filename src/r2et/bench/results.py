@@ -15,7 +15,7 @@ from r2et.bench.reading import lines
 from r2et.bench.render import markdown
 from r2et.bench.table import Row, make_table
 from r2et.bench.tables import ALIASES, TABLE_NAMES, spec
-from r2et.bench.verdict import Verdict, verdicts
+from r2et.bench.verdict import WORDS, Verdict, verdicts
 
 HEAD = """# Results
 
@@ -24,13 +24,14 @@ holds the numbers of every seed, the papers' figure, the settings and the versio
 records, which lie in `{link}/runs`. Small: the papers' figure. Bold: the best, underlined: the
 next; a recipe whose validation AUC is below Vanilla's minus 0.01 (digits: 0.015), marked °, and the
 linear model are not in the race. † the best of R2ET and its kin and the best of the others differ
-significantly (paired t-test over test rows, 5 %).
+significantly (paired t-test over test rows, means over seeds, 5 %).
 """
 SHORT = """## Where we reproduce the papers
 
 What the papers' tables say about data that we have, with their numbers and ours; a data set's name
-leads to its table below. Of {all} statements {yes} hold here, {less} the same way but less than
-half as far (*less*), {no} not.
+leads to its table below. Of {all} statements {yes} hold here, {more} to more than twice as much,
+{less} to less than half as much, {no} do not hold; in {even} the papers or we have a lead of less
+than half a point.
 """
 
 
@@ -42,7 +43,7 @@ def results(folder: Path, link: str, why: str = "") -> str:
     found = verdicts(claim for some in claims.values() for claim in some)
     if found:
         counts = Counter(each.holds for each in found)
-        parts.append(SHORT.format(all=len(found), **{n: counts[n] for n in ("yes", "less", "no")}))
+        parts.append(SHORT.format(all=len(found), **{n: counts[n] for n in WORDS}))
         parts += _verdicts(found)
     parts += [why] if why else []
     for name in names:
@@ -78,7 +79,7 @@ def _figure(name: str, panels: list[Panel], link: str) -> Iterator[str]:
     if not panels:
         return
     title = PICTURES[name].title
-    yield f"## {title}\n"
+    yield f'<a id="{name}"></a>\n\n## {title}\n'
     yield f"![{title}]({link}/{name}.png)\n"
     found = [(panel, *lines(panel)) for panel in panels]
     if found[0][1]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -19,7 +19,7 @@ from r2et.bench.panel import Panel
 from r2et.bench.reading import said
 from r2et.bench.record import Records, made, refused
 from r2et.bench.render import latex, markdown, page
-from r2et.bench.schedule import TOO_LATE, Plan, Watch, carry_out
+from r2et.bench.schedule import PASSING, Plan, Watch, carry_out
 from r2et.bench.table import Table, make_table
 from r2et.bench.tables import spec
 from r2et.data.inventory import get, state
@@ -63,15 +63,17 @@ class Runner:
     budget: float | None = None
     watch: Watch | None = None
 
-    def __call__(self, plans: Iterable[Plan]) -> tuple[list[Any], Records]:
-        """Carry out plans in the folder, alone; a second run does only what is missing."""
+    def __call__(
+        self, plans: Iterable[Plan], finish: Callable[[list[Any], Records], Outcome]
+    ) -> Outcome:
+        """Carry out plans in the folder, alone, and make something of what they return there."""
         until = None if self.budget is None else time.monotonic() + self.budget
         with (
             opened(self.out) as records,
             engine(self.kind, self.workers, self.address) as run,
         ):
             found = carry_out(plans, records, run, until=until, watch=self.watch)
-        return found, records
+            return finish(found, records)
 
 
 @contextmanager
@@ -100,29 +102,46 @@ def plans_of(name: str, grid: Grid) -> list[Plan]:
 def run_table(name: str, grid: Grid, runner: Runner) -> Outcome:
     """One of TABLE_NAMES or "leaderboard" over a grid: records, claims, and files of tables."""
     at_hand(grid.datasets)
-    claims, records = runner(plans_of(name, grid))
-    whole = [claim for claim in claims if not claim.lacks(TOO_LATE)]
-    save_claims(whole, records.folder / "claims")  # half a row replaces no whole one
-    tables = tables_of(name, grid.datasets, claims)
-    files = write_tables(spec(name, grid.datasets[0]).name, tables, records.folder)
-    return Outcome(tables, files, [*records.notes, *_cut(name, len(claims), len(whole))])
+
+    def finish(claims: list[Claim], records: Records) -> Outcome:
+        place = records.folder / "claims"
+        whole = [claim for claim in claims if not claim.lacks(*PASSING)]
+        save_claims([claim for claim in whole if not _less(claim, place)], place)
+        tables = tables_of(name, grid.datasets, claims)
+        files = write_tables(spec(name, grid.datasets[0]).name, tables, records.folder)
+        return Outcome(tables, files, [*records.notes, *_cut(name, len(claims), len(whole))])
+
+    return runner(plans_of(name, grid), finish)
+
+
+def _less(claim: Claim, place: Path) -> bool:
+    """Whether there is a claim of the same that rests on more seeds."""
+    path = place / claim.name
+    if not path.exists():
+        return False
+    before = Claim.from_json(path.read_text(encoding="utf-8"), str(path))
+    return bool(before.settings["seeds"] > claim.settings["seeds"])
 
 
 def run_figure(name: str, grid: Grid, runner: Runner) -> Outcome:
     """One of PICTURES over a grid: records, panels, PNG and PDF."""
     at_hand(grid.datasets)
-    panels, records = runner(plans_of(name, grid))
-    save_claims([p for p in panels if not p.failed], records.folder / "claims")
-    files = draw(name, PICTURES[name].title, panels, records.folder)
-    failed = [f"bench: {p.data}, {p.recipe}: {p.failed}." for p in panels if p.failed]
-    return Outcome([], files, [*records.notes, *failed, *said(panels)], panels)
+
+    def finish(panels: list[Panel], records: Records) -> Outcome:
+        save_claims([p for p in panels if not p.failed], records.folder / "claims")
+        files = draw(name, PICTURES[name].title, panels, records.folder)
+        failed = [f"bench: {p.data}, {p.recipe}: {p.failed}." for p in panels if p.failed]
+        return Outcome([], files, [*records.notes, *failed, *said(panels)], panels)
+
+    return runner(plans_of(name, grid), finish)
 
 
 def _cut(name: str, count: int, whole: int) -> list[str]:
     if whole == count:
         return []
-    left = f"{count - whole} of {count} rows of {name} are not whole within the budget"
-    return [f"bench: {left}; the same command goes on with them."]
+    left = f"{count - whole} of {count} rows of {name} are not whole"
+    why = "the time was up, or a worker died; the same command goes on with them"
+    return [f"bench: {left}: {why}."]
 
 
 def at_hand(datasets: Iterable[str]) -> None:

@@ -25,6 +25,7 @@ from r2et.version import __version__
 Plan: TypeAlias = Generator[list[Task], list[Record], Any]
 Watch: TypeAlias = Callable[[str, int, int], None]
 TOO_LATE = "not begun within the budget"
+PASSING = (TOO_LATE, "its worker ended")  # reasons that another run may not have
 
 
 @dataclass(frozen=True)

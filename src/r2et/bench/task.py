@@ -104,7 +104,7 @@ class Train(Task):
         if self.retrain:
             return (Train(self.data, "vanilla", seed=self.seed, epochs=self.epochs),)
         above = self.case.keep == "above"
-        return (Train(self.data, "vanilla", epochs=self.epochs),) if above else ()
+        return (Train(self.data, "vanilla", seed=self.seed, epochs=self.epochs),) if above else ()
 
     @property
     def title(self) -> str:
@@ -136,8 +136,9 @@ class Train(Task):
     def _more(self, found: Recipe | Method) -> dict[str, Any]:
         """What some trainings hang on beside."""
         told: dict[str, Any] = {}
-        if isinstance(found, Method):
-            told["source"] = source_of(found)
+        written = found if isinstance(found, Method) else found.penalty
+        if written is not None and not type(written).__module__.startswith("r2et."):
+            told["source"] = source_of(written)
         if not self.case.table:
             told["penalised"] = repr(self.case.explainer)
         if not checked(self.data):
@@ -209,7 +210,8 @@ class Train(Task):
         """A method's own network, or the one that recipes get here."""
         if type(found).network is Method.network:
             return self.case.network(data, self.seed)
-        return found.network(own_copy(data), self.seed)
+        with undisturbed():
+            return found.network(own_copy(data), self.seed)
 
     def rebuild(self, given: Given) -> nn.Module:
         """The trained network, from its stored weights."""
@@ -232,12 +234,13 @@ def own_copy(data: Data) -> Data:
 @contextmanager
 def undisturbed() -> Iterator[None]:
     """Somebody's code: what it prints is no result, what it sets is set back."""
-    kind = torch.get_default_dtype()
+    kind, graph = torch.get_default_dtype(), torch.is_grad_enabled()
     try:
         with redirect_stdout(sys.stderr), torch.random.fork_rng(devices=()):
             yield
     finally:
         torch.set_default_dtype(kind)
+        torch.set_grad_enabled(graph)
 
 
 def _untrained(task: Train, chosen: Recipe) -> nn.Module:

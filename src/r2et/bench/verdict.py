@@ -14,6 +14,8 @@ from r2et.bench.spec import Part, Spec
 from r2et.bench.tables import spec
 
 FAMILY = ("r2et", "r2et-mm", "r2et-nh", "r2et-mm-nh")
+WORDS = ("yes", "more", "less", "even", "no")
+EVEN = 0.5  # leads below that, in points, are none
 OTHERS = ("wd", "sp", "est-h", "exact-h", "ssr", "at", "cl")
 # A table's columns as the papers print them, or as we measured them: by part, by recipe.
 Columns: TypeAlias = Mapping[str, Mapping[str, float]]
@@ -23,7 +25,7 @@ Found: TypeAlias = tuple[float, str] | None
 
 @dataclass(frozen=True)
 class Statement:
-    """Something that a table says. agree: of the papers' number and ours, yes, less or no."""
+    """Something that a table says. agree: of the papers' number and ours, a word of WORDS."""
 
     says: str
     find: Callable[[Columns], Found]
@@ -55,8 +57,11 @@ def verdicts(claims: Iterable[Claim]) -> list[Verdict]:
 
 
 def _verdicts(table: Spec, data: str, rows: Mapping[str, Claim]) -> list[Verdict]:
-    theirs = {part.key: reported(part, rows) for part in table.parts}
-    ours = {part.key: measured(part, rows) for part in table.parts}
+    theirs, ours = {}, {}
+    for part in table.parts:  # of recipes that both have
+        told, own = reported(part, rows), measured(part, rows)
+        theirs[part.key] = {name: value for name, value in told.items() if name in own}
+        ours[part.key] = {name: value for name, value in own.items() if name in told}
     found = []
     for each in statements(table):
         a, b = each.find(theirs), each.find(ours)
@@ -74,8 +79,12 @@ def reported(part: Part, rows: Mapping[str, Claim]) -> dict[str, float]:
 
 def measured(part: Part, rows: Mapping[str, Claim]) -> dict[str, float]:
     """Ours, of recipes that reach the accuracy threshold."""
-    means = {n: c.numbers[part.key].mean for n, c in rows.items() if not c.unreliable}
-    return {name: part.scale * value for name, value in means.items() if value is not None}
+    found = {}
+    for name, claim in rows.items():
+        some = claim.numbers[part.key]
+        if some.mean is not None and not (claim.unreliable or some.below):
+            found[name] = part.scale * some.mean
+    return found
 
 
 def statements(table: Spec) -> list[Statement]:
@@ -97,7 +106,7 @@ def statements(table: Spec) -> list[Statement]:
                 Statement(f"{part.title}: its gain over Vanilla", _gain(part.key), as_large)
             )
         if part.kind == "faithfulness":
-            said = f"{part.title}: R2ET's variants less Vanilla, mean"
+            said = f"{part.title}: R2ET's variants are no worse than Vanilla by 0.02; difference"
             sign = 1 if part.higher else -1
             found.append(Statement(said, _beyond_vanilla(part.key), no_worse(sign)))
     if table.name == "table5":
@@ -189,15 +198,18 @@ def _mean(values: list[float], digits: int) -> Found:
 
 
 def same_sign(theirs: float, ours: float) -> str:
-    """The same one is ahead."""
-    return "yes" if (theirs >= 0) is (ours >= 0) else "no"
+    """The same one is ahead, or the other, or it is even on one side."""
+    if min(abs(theirs), abs(ours)) < EVEN:
+        return "even"
+    return "yes" if (theirs > 0) is (ours > 0) else "no"
 
 
 def as_large(theirs: float, ours: float) -> str:
-    """The same way and at least half as far; less; or the other way."""
+    """The same way and about as far; more than twice, less than half; or the other way."""
     if theirs * ours <= 0:
         return "no"
-    return "yes" if abs(ours) >= abs(theirs) / 2 else "less"
+    ratio = ours / theirs
+    return "less" if ratio < 0.5 else "more" if ratio > 2 else "yes"
 
 
 def both_above(bar: float) -> Callable[[float, float], str]:

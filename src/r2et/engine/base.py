@@ -109,6 +109,10 @@ class Engine(ABC):
     def run(self, work: Callable[[Any], Any], items: Iterator[Any]) -> Iterator[tuple[int, Any]]:
         """The pairs of one run; a generator that is closed early leaves no work behind."""
 
+    def count(self) -> int:
+        """How many items are worked on at a time, as far as can be known before a run."""
+        return self.workers
+
     @abstractmethod
     def close(self) -> None:
         """End the workers."""

@@ -67,6 +67,10 @@ class Cluster(Engine):
                 with suppress(Exception):  # the cluster may be gone
                     ray.cancel(reference, force=True)
 
+    def count(self) -> int:
+        self._connect()
+        return self.workers
+
     def _most(self) -> int:
         """Items under way: some wait at the workers, unless fewer were asked for than fit."""
         return self.workers if self._told is not None and self.address else AHEAD * self.workers

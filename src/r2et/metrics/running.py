@@ -21,8 +21,9 @@ Value = TypeVar("Value")
 class Running(ABC, Generic[Value]):
     """A metric of rows that come in batches; called, it updates and gives the batch's own value."""
 
+    rows: int
+
     def __init__(self) -> None:
-        self.rows = 0
         self.reset()
 
     @abstractmethod
@@ -84,6 +85,8 @@ class RunningMean(Running[float]):
         self._sum, self.rows = 0.0, 0
 
     def merge(self, other: RunningMean) -> None:
+        same = (other.metric, other.settings) == (self.metric, self.settings)
+        require(same, "RunningMean", "other", "a mean of the same metric", other.metric)
         self._sum += other._sum
         self.rows += other.rows
 

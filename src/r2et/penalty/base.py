@@ -38,9 +38,9 @@ class Penalty(ABC):
         require(good, where, "explainer", "an Explainer that has a graph", self.explainer)
 
     @property
-    def usual_weight(self) -> float:
-        """What to multiply it by beside a cross entropy, where nothing else is known."""
-        return 1.0
+    def usual_weight(self) -> float | None:
+        """What to multiply it by beside a cross entropy, where that follows from its settings."""
+        return None
 
     @property
     def random(self) -> bool:

@@ -27,7 +27,7 @@ class Recipe:
     """How a network is trained: loss + weight * penalty, by Adam.
 
     penalty: k, and radius where it has one, are filled in by `fit`. weight: its factor l; None for
-    the penalty's usual one, which may hang on the radius. adaptive: scale the penalty to the loss
+    the usual one of a penalty that has one. adaptive: scale the penalty to the loss
     first, weight * |(loss + 1) / penalty|, the papers' way. every: evaluate the penalty on every
     n-th batch only, n times as heavy. warm_up: share of the training in which the penalty's radius
     grows from 0, or its weight if it has no radius. cool_down: share of it, at the end, in which lr
@@ -66,8 +66,10 @@ class Recipe:
             require(good, where, name, "None or a positive whole number", value)
         for name in ("loss_weight", "weight_decay"):
             require(_number(getattr(self, name), 0), where, name, "0 or more", getattr(self, name))
-        good = self.weight is None or _number(self.weight, 0)
-        require(good, where, "weight", "None, or 0 or more", self.weight)
+        usual = None if self.penalty is None else self.penalty.usual_weight
+        good = _number(self.weight, 0) or (self.weight is None and usual is not None)
+        what = "0 or more" if usual is None else "None, or 0 or more"
+        require(good, where, "weight", what, self.weight)
         require(_number(self.lr, 0) and self.lr > 0, where, "lr", "positive", self.lr)
         for name in ("warm_up", "cool_down"):
             value = getattr(self, name)
