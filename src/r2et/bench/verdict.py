@@ -90,7 +90,7 @@ def measured(part: Part, rows: Mapping[str, Claim]) -> dict[str, float]:
 def statements(table: Spec) -> list[Statement]:
     """What there is to say of a table, from what its columns are."""
     told = [part for part in table.parts if part.paper is not None]
-    if table.name == "table7":  # of the usual k Table 1 speaks
+    if table.name in ("table2", "table7"):  # of the usual explanation and k Table 1 speaks
         told = [part for part in told if part.options]
     found = []
     for part in told:
