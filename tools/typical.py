@@ -1,7 +1,7 @@
 """Write what tasks take into the package: `python tools/typical.py OUT`, OUT of `r2et bench`.
 
 One core's seconds for a unit of work, which `r2et bench all` plans with; kinds of task that OUT has
-no record of keep what they had.
+no record of keep what they had, times how much slower OUT's machine was at the others.
 """
 
 from __future__ import annotations

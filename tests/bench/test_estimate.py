@@ -44,6 +44,15 @@ def test_this_folders_records_are_believed_before_the_package(tmp_path):
     assert own.rates != Estimate([]).rates
 
 
+def test_a_slower_machine_is_slower_at_everything():
+    of = {"data": "adult", "recipe": "wd"}
+    task = {"kind": "strong", "of": of, "rows": 10, "options": {}}
+    seconds = 70 * typical()["adult", "wd", "strong"]  # seven times for ten rows
+    slow = Estimate([Record(task, made={"seconds": seconds})])
+    other = Measure(Train("adult", "vanilla"), "er")
+    assert slow.seconds(other) == pytest.approx(7 * Estimate([]).seconds(other), rel=0.3)
+
+
 def test_the_package_knows_all_its_own_tables():
     known = typical()
     for data in ("adult", "bank", "compas"):

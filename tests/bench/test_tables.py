@@ -200,8 +200,8 @@ def test_rows_of_other_settings_are_named():
     quick = replace(quick, settings={**quick.settings, "steps": 20, "rows": 8})
     notes = "\n".join(made(claim("vanilla", [0.4, 0.5]), quick).notes)
     assert "1 or 2 seeds, mean ± half the range" in notes
-    assert "Not the papers' size: rows 8 of sp.\n" in notes
-    assert "Not the papers' size: steps 20 of sp.\n" in notes
+    assert "Not as usual: rows 8 of sp.\n" in notes
+    assert "Not as usual: steps 20 of sp.\n" in notes
 
 
 def test_the_threshold_is_every_seeds():

@@ -56,7 +56,10 @@ def _follow(plan: Plan, want: Callable[[Task], Record]) -> None:
 
 
 class Estimate:
-    """Seconds of a task: from this folder's records, else from those the package was made with."""
+    """Seconds of a task, by what the nearest kind of task took.
+
+    In this folder, or else where the package was made, times how much slower this machine is.
+    """
 
     def __init__(self, records: Iterable[Record]) -> None:
         seen: dict[Key, list[float]] = defaultdict(list)
@@ -69,7 +72,11 @@ class Estimate:
                 if epochs:
                     for key in _keys({**record.task, "epochs": epochs}):
                         seen[key].append(record.made["seconds"] / epochs)
-        self._rates = {**typical(), **{key: median(rates) for key, rates in seen.items()}}
+        own = {key: median(rates) for key, rates in seen.items()}
+        usual = typical()
+        slower = [rate / usual[key] for key, rate in own.items() if usual.get(key)]
+        scale = median(slower) if slower else 1.0
+        self._rates = {**{key: scale * rate for key, rate in usual.items()}, **own}
 
     def seconds(self, task: Task) -> float:
         """What the nearest kind of task took, for as much work; a minute where none is known."""

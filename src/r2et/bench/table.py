@@ -148,7 +148,7 @@ def _notes(spec: Spec, claims: list[Claim]) -> tuple[str, ...]:
     for name in ("epochs", "rows", "steps", "weights"):
         asked = {str(told[name]): told[name] for told in settings if told.get(name)}
         if asked:
-            said = f"Not the papers' size: {name} {', '.join(asked)}"
+            said = f"Not as usual: {name} {', '.join(asked)}"
             few = [c.recipe for c in claims if c.settings.get(name)]
             of = "" if len(few) == len(claims) else f" of {', '.join(few)}"
             notes.append(f"{said}{of}.")
