@@ -33,7 +33,7 @@ from r2et.train.usual import usual_network
 from r2et.train.validation import auc
 from recording import RECORDS, load_record, save
 
-K, ROWS, VALIDATION_ROWS = 8, 1000, 500
+K, ROWS, VALIDATION_ROWS = 8, 2000, 2000
 TABLES = ("adult", "bank", "compas")
 SLACK, WANTED = 0.01, 0.95
 # (hidden layers, radius): what is trained for and certified at.
@@ -61,8 +61,10 @@ WAYS: list[tuple[str, tuple[int, ...], str, str, dict[str, float]]] = [
             (SMALL, 3.0, 0.03),
             (WIDE, 1.0, 0.015),
             (WIDE, 1.5, 0.015),
+            (WIDE, 1.5, 0.02),
             (WIDE, 1.0, 0.03),
             (WIDE, 1.5, 0.03),
+            (WIDE, 1.75, 0.03),
             (WIDE, 2.0, 0.03),
             (WIDE, 3.0, 0.03),
             (WIDE, 3.0, 0.06),

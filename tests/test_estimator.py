@@ -165,6 +165,12 @@ def test_pickles_clones_and_searches(table, fitted):
     assert search.fit(x, y).best_estimator_.network_.settings["widths"] in ([8], [4, 4])
 
 
+def test_a_recipe_brings_its_network(table):
+    for given, made in ((None, [256]), ((4,), [4])):
+        found = R2ETClassifier(k=1, recipe="certified-individual", epochs=1, hidden=given)
+        assert found.fit(*table).network_.settings["widths"] == made
+
+
 def test_the_explainer_is_the_one_that_explains(table):
     x, y = table
     explainer = IntegratedGradients(points=5)

@@ -42,9 +42,10 @@ class R2ETClassifier(ClassifierMixin, BaseEstimator):
 
     k: how many reasons a person looks at; of n features at most n - 1 count. recipe: a name of
     r2et.train.RECIPES, or a Recipe. radius: how far a row may move. hidden: widths of the hidden
-    layers. epochs: by default the recipe's. explainer: what `explain` says and, where it is given,
-    what the recipe holds still; by default the gradient. validation_fraction: rows set aside to
-    watch the training on (`history_`); 0 trains on all. progress: show a bar.
+    layers, by default the recipe's or 32. epochs: by default the recipe's. explainer: what
+    `explain` says and, where it is given, what the recipe holds still; by default the gradient.
+    validation_fraction: rows set aside to watch the training on (`history_`); 0 trains on all.
+    progress: show a bar.
 
     After fit: classes_, n_features_in_, feature_names_in_ (of a DataFrame), k_, network_ (float64,
     takes `inputs(X)`), feature_low_ and feature_range_ (the scaling), history_ (one entry per
@@ -58,7 +59,7 @@ class R2ETClassifier(ClassifierMixin, BaseEstimator):
         radius: float = 1.0,
         random_state: Any = None,
         *,
-        hidden: Sequence[int] = (32,),
+        hidden: Sequence[int] | None = None,
         epochs: int | None = None,
         explainer: Explainer | None = None,
         validation_fraction: float = 0.1,
@@ -98,7 +99,8 @@ class R2ETClassifier(ClassifierMixin, BaseEstimator):
         data = self._data(self._scaled(rows).float(), y_codes, random)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            network = MLP(max(n, 2), self.hidden, classes=len(self.classes_))
+            widths = (chosen.hidden or (32,)) if self.hidden is None else self.hidden
+            network = MLP(max(n, 2), widths, classes=len(self.classes_))
         constant = data.train.x.amax(0) == data.train.x.amin(0)
         for part in (data.train, data.val):  # one that only a row set aside tells apart is no bias
             part.x[:, constant] = 0

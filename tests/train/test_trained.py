@@ -195,3 +195,16 @@ def test_changes_and_widths_from_text():
             changed("r2et", [text])
     with pytest.raises(InputError, match=r"^recipe: lr must be positive, got fast\.$"):
         changed("r2et", ["lr=fast"])
+
+
+def test_a_recipe_may_know_its_network(loans, tmp_path):
+    data, named = open_data(str(loans), "default"), recipe("certified-individual")
+    assert fit(None, data, named, epochs=1, progress=False).model.settings["widths"] == [256]
+    for given, made in ((None, [256]), ((4,), [4])):
+        train(data, named, tmp_path / str(made), epochs=1, hidden=given)
+        assert load_trained(tmp_path / str(made)).model.settings["widths"] == made
+    told = recipe("vanilla", hidden=(5, 4))
+    assert fit(None, data, told, epochs=1, progress=False).model.settings["widths"] == [5, 4]
+    for wrong in ((0,), [32], 32, (1.5,)):
+        with pytest.raises(InputError, match=r"^recipe: hidden must be None or a tuple"):
+            recipe("vanilla", hidden=wrong)

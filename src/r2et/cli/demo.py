@@ -22,11 +22,11 @@ def command(
     seed: int = typer.Option(
         0, min=0, max=2**32 - 1, help="Seed of the network's weights and batches."
     ),
-    audited: int = typer.Option(200, help="Test rows on which five models are compared; 0: none."),
+    audited: int = typer.Option(200, help="Test rows on which six models are compared; 0: none."),
     out: str = typer.Option("demo", help="Folder for the page about them."),
     as_json: bool = typer.Option(False, "--json", help="Print the result as JSON."),
 ) -> None:
-    """See how easily a network's reasons change, and five ways of training compared."""
+    """See how easily a network's reasons change, and six ways of training compared."""
     screen = Console(stderr=as_json)
     screen.print("Training a small network on census data, and explaining it:")
     with screen.status("a few seconds"):
@@ -40,7 +40,7 @@ def command(
     if not as_json:
         show(screen, found)
     if audited:
-        screen.print("\nNow five ways of training, each audited; about a minute.")
+        screen.print("\nNow six ways of training, each audited; a minute or two.")
         models = compared(audited, seed, progress=True)
         told["models"] = models.summary()
         page = Path(out) / "report.html"
@@ -79,8 +79,10 @@ def show(screen: Console, found: Demo) -> None:
 
 def show_models(screen: Console, models: Comparison) -> None:
     """One line per model: never stability alone."""
+    from r2et.demo import RADIUS
+
     names = ("recipe", "AUC", "proved", "attacked", "rows proved", "median radius", "reasons")
-    table = Table(*names, title="P@8 and its companions, radius 0.3")
+    table = Table(*names, title=f"P@8 and its companions, radius {RADIUS:g}")
     for name, told in models.summary().items():
         table.add_row(
             name,
@@ -93,8 +95,8 @@ def show_models(screen: Console, models: Comparison) -> None:
         )
     screen.print(table)
     screen.print(
-        "An attacker within 0.3 leaves at least the proved and at most the attacked share of the "
-        "8 reasons. Radius: what half of the rows can move, whoever pushes. Sets: how many "
+        f"An attacker within {RADIUS:g} leaves at least the proved and at most the attacked share "
+        "of the 8 reasons. Radius: what half of the rows can move, whoever pushes. Sets: how many "
         "different explanations the rows have; one for everybody is stable, and says little."
     )
 

@@ -70,11 +70,11 @@ def command(
     if as_json:
         typer.echo(json.dumps(done.to_dict(), indent=2))
     else:
-        show(Console(), done)
+        show(Console(), done, "new_rows.csv" if target else data)
 
 
-def show(screen: Console, done: Task) -> None:
-    """The result as a table, and what to do with it."""
+def show(screen: Console, done: Task, rows: str) -> None:
+    """The result as a table, and what to do with it: `rows` can be audited."""
     found = done.report
     table = Table(f"{done.recipe} on {done.data}", "")
     table.add_row("test AUC", _number(found.auc_clean))
@@ -90,7 +90,6 @@ def show(screen: Console, done: Task) -> None:
     if done.stopped:
         screen.print(f"Stopped early: {done.stopped}.", markup=False)
     # Not wrapped: these lines are there to be copied.
-    rows = "new_rows.csv" if done.table else done.data
     typer.echo(f"Stored in {done.folder}. How still it holds, on a page:")
     typer.echo(f"  r2et audit {shlex.quote(done.folder)} {shlex.quote(rows)} --html audit.html")
     typer.echo("Or in Python:")

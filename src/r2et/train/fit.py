@@ -176,7 +176,7 @@ def _network(model: nn.Module | None, data: Data, recipe: Recipe, seed: int) -> 
         table = len(shape) == 1
         name = "model" if model is None else "recipe"
         require(table, "fit", name, f"given for inputs of shape {shape}", "linear or no model")
-        found = usual_network(data, () if recipe.linear else None, seed)
+        found = usual_network(data, () if recipe.linear else recipe.hidden, seed)
     else:
         good = isinstance(model, nn.Module)
         require(good, "fit", "model", "None or a torch.nn.Module", type(model).__name__)

@@ -34,6 +34,8 @@ class Recipe:
     falls to 0. loss_weight: 0 where the penalty replaces the loss. rho: train a softplus_rho copy
     of the network. linear: train a linear model instead. epochs: by default as many as make 3000
     batches, within 10..200. patience: stop after so many epochs without a better validation AUC.
+    hidden: widths of the hidden layers where the network is left to the recipe; None for the usual
+    ones of the data. Not in the repr: a record has the network itself.
     """
 
     name: str
@@ -51,6 +53,7 @@ class Recipe:
     lr: float = 0.01
     weight_decay: float = 0.0
     patience: int | None = None
+    hidden: tuple[int, ...] | None = field(default=None, repr=False)
     about: str = field(default="", compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -64,6 +67,10 @@ class Recipe:
             value = getattr(self, name)
             good = value is None or (type(value) is int and value > 0)
             require(good, where, name, "None or a positive whole number", value)
+        good = self.hidden is None or (
+            isinstance(self.hidden, tuple) and all(type(w) is int and w > 0 for w in self.hidden)
+        )
+        require(good, where, "hidden", "None or a tuple of positive whole numbers", self.hidden)
         for name in ("loss_weight", "weight_decay"):
             require(_number(getattr(self, name), 0), where, name, "0 or more", getattr(self, name))
         usual = None if self.penalty is None else self.penalty.usual_weight
@@ -143,6 +150,7 @@ _ALL = (
         every=3,
         warm_up=0.5,
         cool_down=0.5,
+        hidden=(256,),
         about="the same, and rows far apart with sets of their own; radius 0.1, wide networks",
     ),
     Recipe("linear", linear=True, about="logistic regression, the honest baseline"),

@@ -71,8 +71,9 @@ def train(
     table = data.train.x.ndim == 2
     good = hidden is None or not chosen.linear
     require(good, WHERE, "hidden", "left out for a linear model", hidden)
+    layers = chosen.hidden if hidden is None and table else hidden
     done = fit(
-        usual_network(data, hidden, seed),
+        usual_network(data, layers, seed),
         data,
         chosen,
         k=k,
