@@ -12,16 +12,19 @@ from torch import Tensor, nn
 from r2et.certify import Certifier, HessianCertifier, IntervalCertifier
 from r2et.data import Data, load
 from r2et.explain import Gradient
-from r2et.models import MLP
+from r2et.models import MLP, smooth
 from r2et.train import fit
 
 ACTIVATIONS: tuple[type[nn.Module], ...] = (
     *(nn.ReLU, nn.LeakyReLU, nn.Softplus, nn.Tanh),
     *(nn.Sigmoid, nn.ELU, nn.SiLU, nn.GELU),
 )
-KINDS = ("mlp", "plane", "mlp", "residual", "trained", "mlp", "cnn", "plane", "mlp", "trained")
+KINDS = ("mlp", "plane", "mlp", "residual", "trained", "branches", "cnn", "plane", "mlp", "trained")
 RECIPES = ("certified", "r2et", "vanilla")
-ROWS = {"mlp": 1000, "plane": 1200, "residual": 800, "trained": 1500, "cnn": 100}
+ROWS = {
+    **{"mlp": 1000, "plane": 1200, "residual": 800, "trained": 1500, "cnn": 100},
+    "branches": 1000,
+}
 
 
 class Draw:
@@ -67,6 +70,24 @@ class Residual(nn.Module):
         for norm in self.norms:
             z = z + 0.5 * self.middle(self.layer(norm(z)))
         out: Tensor = self.out(self.layer(z))
+        return out
+
+
+class Branches(nn.Module):
+    """Many first layers added up, as an ensemble has them, beside a steep smooth hinge."""
+
+    def __init__(self, features: int, width: int, classes: int, layer: type[nn.Module]) -> None:
+        super().__init__()
+        self.first = nn.ModuleList(nn.Linear(features, width) for _ in range(12))
+        self.layer = layer()
+        self.steep = smooth(nn.Sequential(nn.Linear(features, width), nn.LeakyReLU(20.0)), 2.0)
+        self.out, self.last = nn.Linear(width, classes), nn.Linear(width, classes)
+
+    def forward(self, x: Tensor) -> Tensor:
+        z = self.first[0](x)
+        for branch in self.first[1:]:
+            z = z + branch(x)
+        out: Tensor = self.out(self.layer(z)) + self.last(self.steep(x) / 20)
         return out
 
 
@@ -119,6 +140,8 @@ def case(seed: int) -> Case:
             model, shape = cnn(draw, layer)
         elif kind == "residual":
             model = Residual(shape[0], draw(4, 16), classes, layer)
+        elif kind == "branches":
+            model = Branches(shape[0], draw(4, 8), classes, layer)
         else:
             model = mlp(draw, shape[0], classes, layer)
         _stir(model, draw)
@@ -136,10 +159,10 @@ def case(seed: int) -> Case:
         relaxation="interval" if seed % 9 == 8 else "auto",
         splits=8 if seed % 7 == 3 and kind != "cnn" else None,
     )
-    smooth = layer in (nn.Softplus, nn.Tanh, nn.Sigmoid, nn.ELU, nn.SiLU, nn.GELU)
+    smooth_layer = layer in (nn.Softplus, nn.Tanh, nn.Sigmoid, nn.ELU, nn.SiLU, nn.GELU)
     pooled = any(isinstance(part, nn.MaxPool2d) for part in model.modules())
     also = None
-    if smooth and not pooled and x[0].numel() <= 20:
+    if smooth_layer and not pooled and x[0].numel() <= 20:
         also = HessianCertifier(norm=norm, limit=3.0)  # type: ignore[arg-type]
     k = draw(1, x[0].numel() - 1)
     return Case(kind, title, model, x, k, explainer, certifier, also)

@@ -61,7 +61,7 @@ def test_the_curve_as_a_picture(tmp_path):
     assert "<svg" in (tmp_path / "curve.svg").read_text()
     with pytest.raises(InputError, match=r"a name that ends in \.png or \.svg, got"):
         draw(GIVEN, tmp_path / "curve.gif")
-    with pytest.raises(InputError, match="figure must be writable, got"):
+    with pytest.raises(InputError, match="a file in a folder that can be written, got"):
         draw(GIVEN, tmp_path / "nowhere" / "curve.png")
 
 
@@ -69,7 +69,7 @@ def test_bad_input():
     model, x = MLP(6), torch.randn(3, 6)
     for changes, message in [
         ({"norm": "l1"}, "bracket: norm must be l2 or linf, got l1."),
-        ({"limit": 0}, "bracket: limit must be positive and finite, got 0."),
+        ({"limit": 0}, "bracket: limit must be positive, at most 1e+06, got 0."),
         ({"k": 6}, "k must be in 1..5 for 6 features, got 6."),
         ({"budget": "none"}, "budget must be fast, standard or thorough, got none."),
     ]:

@@ -47,7 +47,10 @@ def test_json(run, folder):
         (("{folder}", "adult", "--k", "28"), "k must be in 1..27 for 28 features, got 28"),
         (("{folder}", "adult", "--rows", "0"), "rows must be a positive whole number, got 0"),
         (("{folder}", "adult", "--norm", "l1"), "norm must be l2 or linf, got l1"),
-        (("{folder}", "adult", "--limit", "-1"), "limit must be positive and finite, got -1"),
+        (("{folder}", "adult", "--limit", "-1"), "limit must be positive, at most 1e+06, got -1"),
+        (("{folder}", "adult", "--limit", "1e300"), "limit must be positive, at most 1e+06"),
+        (("{folder}", "adult", "--figure", "x.pdf"), "a name that ends in .png or .svg, got x.pdf"),
+        (("{folder}", "adult", "--figure", "no/x.png"), "a folder that can be written, got no/x"),
         (("bare", "adult"), "one that fit or `r2et train` has written"),
     ],
 )

@@ -21,6 +21,7 @@ from r2et.train import Trained
 
 RADII = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+LARGEST = 1e6  # radius looked for; inputs so far away overflow
 
 
 @dataclass(frozen=True)
@@ -91,8 +92,8 @@ def bracket(
     """Certify and attack the top k of each row of x (B, n)."""
     where = "bracket"
     require(norm in ("l2", "linf"), where, "norm", "l2 or linf", norm)
-    good = isinstance(limit, int | float) and 0 < limit < math.inf
-    require(good, where, "limit", "positive and finite", limit)
+    good = isinstance(limit, int | float) and 0 < limit <= LARGEST
+    require(good, where, "limit", f"positive, at most {LARGEST:g}", limit)
     explainer = Gradient() if explainer is None else explainer
     # A little beyond: what is returned lies below the limit by its rounding slack.
     certifier = IntervalCertifier(norm=norm, limit=1.001 * float(limit), progress=progress)
@@ -134,8 +135,19 @@ def check_unbeaten(beaten: Tensor, rows: Tensor) -> None:
         )
 
 
+def check_drawing(path: str | os.PathLike[str]) -> None:
+    """Refuse a picture that could not be written, before there is anything to draw."""
+    text = os.fspath(path)
+    good = text.endswith((".png", ".svg"))
+    require(good, "certify", "figure", "a name that ends in .png or .svg", text)
+    folder = os.path.dirname(text) or "."
+    good = os.access(folder, os.W_OK) and not os.path.isdir(text)
+    require(good, "certify", "figure", "a file in a folder that can be written", text)
+
+
 def draw(found: Bracket, path: str | os.PathLike[str]) -> None:
     """The curve as a picture: shares of rows proved, unknown and broken against the radius."""
+    check_drawing(path)
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
@@ -155,8 +167,6 @@ def draw(found: Bracket, path: str | os.PathLike[str]) -> None:
     axes.set(xlabel=f"radius ({found.norm})", ylabel="share of rows")
     axes.legend(loc="lower left", framealpha=1.0)
     text = os.fspath(path)
-    good = text.endswith((".png", ".svg"))
-    require(good, "certify", "figure", "a name that ends in .png or .svg", text)
     canvas = FigureCanvasSVG(figure) if text.endswith(".svg") else FigureCanvasAgg(figure)
     try:
         canvas.print_figure(text, dpi=150)

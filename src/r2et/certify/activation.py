@@ -25,7 +25,8 @@ class Activation:
 
     turns[m]: where the m-th derivative has an extremum. kinks: where the first jumps or bends;
     there `left` and `right` give its limits. noise: how far off, in units of rounding, a float
-    evaluation of the derivative may be, and wide, per |z|. step: how far torch's own evaluation
+    evaluation of the derivative may be, and wide, per |z|. steep: of the value, how many times |z|
+    its terms may be. step: how far torch's own evaluation
     jumps where it goes over to a simpler formula. flat: the second derivative is 0 wherever it
     exists, and the network piecewise linear.
     """
@@ -38,6 +39,7 @@ class Activation:
     right: tuple[float, ...] = ()
     noise: float = 8.0
     wide: float = 0.0
+    steep: float = 1.0
     step: float = 0.0
     flat: bool = False
 
@@ -135,6 +137,9 @@ def softplus(
             third,
         ),
         (value_turns, (), (0.0,), (-inflection, inflection)),
+        # Both terms may be large where their sum is not.
+        noise=8.0 * (1 + abs(slope) + abs(weight)) * max(1.0, 1 / beta),
+        steep=1 + abs(slope) + abs(weight),
         step=abs(weight) * math.exp(-threshold) * max(1.0, 1 / beta),
     )
 
@@ -168,7 +173,7 @@ def sigmoid() -> Activation:
         return p * (1 - p) * (1 - 6 * p + 6 * p * p)
 
     inner = math.log(2 + math.sqrt(3))
-    share = (1 + math.sqrt(2 / 3)) / 2  # 1 - 12 p + 12 p^2 = -1 + ... has its roots here
+    share = (1 + math.sqrt(2 / 3)) / 2  # a root of 1 - 12 p + 12 p^2
     outer = math.log(share / (1 - share))
     return Activation(
         "sigmoid",

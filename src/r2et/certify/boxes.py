@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from r2et.certify.activation import Activation
-from r2et.certify.rounding import rounding
+from r2et.certify.rounding import Sums, rounding
 from r2et.certify.steps import Affine, Join, MaxPool, Program
 
 Norm: TypeAlias = Literal["l2", "linf"]
@@ -180,7 +180,8 @@ def _value(kind: Activation, box: Box, ball: Ball) -> Box:
     value = between(*kind.range(0, box.low, box.high))
     if not ball.unit:
         return value
-    noise = rounding(8, ball.unit, value.size + box.size) + ball.unit * kind.noise + kind.step
+    noise = rounding(8, ball.unit, value.size + kind.steep * box.size)
+    noise = noise + ball.unit * kind.noise + kind.step
     return Box(value.centre, added(value.spread, noise))
 
 
@@ -229,6 +230,7 @@ def backward(
     to_input: go on through these to x itself, value 0. seen: is given the gradient by each value.
     """
     gradients: dict[int, Box] = {program.output: head}
+    sums = Sums(unit)
     for i in range(len(program.steps), 0, -1):
         if i not in gradients or (i in trail.zone and not to_input):
             continue
@@ -252,7 +254,7 @@ def backward(
             if before is not None:
                 spread = added(before.spread, box.spread)
                 if unit:
-                    spread = added(spread, rounding(4, unit, before.size + box.size))
+                    spread = added(spread, sums.noise(value, before.size, box.size))
                 box = Box(before.centre + box.centre, spread)
             gradients[value] = box
     return gradients

@@ -110,16 +110,20 @@ def _sub(call: Call) -> Kind:
     return _sum(call, -1.0)
 
 
-def _rsub(call: Call) -> Kind:
-    if call.get(2, "alpha", 1) != 1:
+def _check_alpha(call: Call) -> None:
+    alpha = call.get(2, "alpha", 1)
+    if isinstance(alpha, Tensor) or alpha != 1:
         call.refuse("with alpha")
+
+
+def _rsub(call: Call) -> Kind:
+    _check_alpha(call)
     return _scaled(call, -1.0, call.get(1, "other"))
 
 
 def _sum(call: Call, sign: float) -> Kind:
     a, b = call.get(0, "input"), call.get(1, "other")
-    if call.get(2, "alpha", 1) != 1:
-        call.refuse("with alpha")
+    _check_alpha(call)
     if call.moving(a) and call.moving(b):
         if a.shape != b.shape:
             call.refuse("of two shapes")
@@ -140,6 +144,8 @@ def _over_row(call: Call, like: Tensor, value: Any) -> Tensor:
     """A number or a weight as it broadcasts over one row."""
     given = call.recorder.constant(value, call.name)
     found = given if isinstance(given, Tensor) else like.new_tensor(given)
+    if isinstance(given, Tensor):
+        call.recorder.derived = True  # what is made of it below is not the weight itself
     if found.ndim == like.ndim:
         if found.shape[0] != 1:
             call.refuse("with a weight for each row")
@@ -214,9 +220,19 @@ def _leaky(call: Call) -> Kind:
 
 def _softplus(call: Call) -> Kind:
     beta, threshold = float(call.get(1, "beta", 1)), float(call.get(2, "threshold", 20))
-    if not beta > 0 or threshold < LOWEST_THRESHOLD:
-        call.refuse(f"with beta {beta} and threshold {threshold} (at least {LOWEST_THRESHOLD})")
+    # Up to the threshold torch takes exp(beta z), which must not overflow.
+    most = math.floor(math.log(torch.finfo(call.get(0, "input").dtype).max)) - 1
+    if not beta > 0 or not LOWEST_THRESHOLD <= threshold <= most:
+        found = f"with beta {beta:g} and threshold {threshold:g}"
+        call.refuse(f"{found} (beta above 0, threshold in {LOWEST_THRESHOLD:g}..{most})")
     return activation("softplus", beta, 1.0, 0.0, threshold)
+
+
+def _elu(call: Call) -> Kind:
+    extra = [a for a in call.args[2:] if not isinstance(a, bool)]
+    if extra or {"scale", "input_scale"} & call.kwargs.keys():
+        call.refuse("with a scale")
+    return activation("elu", float(call.get(1, "alpha", 1.0)))
 
 
 MAKERS: dict[str, Callable[[Call], Kind]] = {
@@ -245,7 +261,7 @@ MAKERS: dict[str, Callable[[Call], Kind]] = {
     "softplus": _softplus,
     "tanh": lambda _: activation("tanh"),
     "sigmoid": lambda _: activation("sigmoid"),
-    "elu": lambda call: activation("elu", float(call.get(1, "alpha", 1.0))),
+    "elu": _elu,
     "silu": lambda _: activation("silu"),
     "gelu": lambda call: activation("gelu", str(call.get(1, "approximate", "none"))),
 }

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from r2et.certify.activation import Activation
 from r2et.certify.boxes import Ball, Box, Norm, affine_zone, between, forward, unpooled
-from r2et.certify.rounding import rounding
+from r2et.certify.rounding import Sums, rounding
 from r2et.certify.steps import Affine, Join, MaxPool, Program
 
 Sides: TypeAlias = dict[int, Tensor]  # by activation: (B, ...) of 1, -1 or 0 for unknown
@@ -135,12 +135,15 @@ def _affine(kind: Affine, form: Form, ball: Ball, known: Box | None) -> Form:
 def _join(kind: Join, a: Form, b: Form, ball: Ball) -> Form:
     one, two = kind.signs
     noise = rounding(4, ball.unit, a.size + b.size)
+    return _added(_signed(a, one), _signed(b, two), ball, noise)
+
+
+def _added(a: Form, b: Form, ball: Ball, noise: Tensor) -> Form:
     box_a, box_b = between(a.low, a.high), between(b.low, b.high)
     assert box_a.spread is not None
     assert box_b.spread is not None
-    box = Box(one * box_a.centre + two * box_b.centre, box_a.spread + box_b.spread + noise)
-    centre, slope = one * a.centre + two * b.centre, one * a.slope + two * b.slope
-    return formed(centre, slope, a.spread + b.spread + noise, ball, box)
+    box = Box(box_a.centre + box_b.centre, box_a.spread + box_b.spread + noise)
+    return formed(a.centre + b.centre, a.slope + b.slope, a.spread + b.spread + noise, ball, box)
 
 
 def _pooled(kind: MaxPool, form: Form) -> Form:
@@ -180,7 +183,8 @@ def _curved(
     box = between(bottom, top)
     assert box.spread is not None
     if order == 0:
-        noise = rounding(8, ball.unit, box.size + form.size) + ball.unit * kind.noise + kind.step
+        noise = rounding(8, ball.unit, box.size + kind.steep * form.size)
+        noise = noise + ball.unit * kind.noise + kind.step
     noise = noise + rounding(8, ball.unit, box.size + rate.abs() * form.size)
     box = Box(box.centre, box.spread + noise)
     centre = rate * form.centre + middle
@@ -234,7 +238,7 @@ def backward_forms(
     seen: is given the gradient by each value on the way.
     """
     gradients: dict[int, Form] = {program.output: head}
-    used = set(program.used())
+    used, sums = set(program.used()), Sums(ball.unit)
     for i in range(len(program.steps), 0, -1):
         if i not in used or i in lines.zone:
             continue
@@ -251,10 +255,10 @@ def backward_forms(
         else:
             passed = [product(form, lines.slopes[i], ball)]
         for value, part in zip(step.inputs, passed, strict=True):
-            before = gradients.get(value)
-            gradients[value] = (
-                part if before is None else _join(Join((1.0, 1.0)), before, part, ball)
-            )
+            if value in gradients:
+                before = gradients[value]
+                part = _added(before, part, ball, sums.noise(value, before.size, part.size))
+            gradients[value] = part
     return gradients
 
 

@@ -7,6 +7,7 @@ from torch import Tensor
 
 from r2et.certify.boxes import Ball, Box, between
 from r2et.certify.forms import Form, formed
+from r2et.certify.rounding import limits
 from r2et.explain.base import Of
 
 # Above this many classes the differences of all pairs of logits are not formed.
@@ -44,7 +45,9 @@ def head_box(logits: Box, target: Tensor, of: Of = "log_odds", unit: float = 0.0
     most, least = _share(high, low), _share(low, high)
     least, most = least.clamp(min=0), most.clamp(max=1)
     if unit:
-        noise = 8 * unit * (1 + logits.size.amax(1, keepdim=True)) * most
+        # A share below the normal numbers is good to one of their spacings only.
+        least_share = limits(unit)[0] / unit
+        noise = 8 * unit * (1 + logits.size.amax(1, keepdim=True)) * (most + least_share)
         least, most = least - noise, most + noise
     sign = -1.0 if of == "loss" else 1.0
     share = between(least, most)
@@ -58,7 +61,7 @@ def _share(mine: Tensor, others: Tensor) -> Tensor:
     if count <= MANY_CLASSES:
         rest = others[:, None, :].masked_fill(eye, -torch.inf).logsumexp(2)
     else:
-        # All but one, by subtraction in logarithms; the largest of them alone where that rounds.
+        # One by one: all pairs at once would be many.
         rest = torch.stack(
             [others.masked_fill(eye[m], -torch.inf).logsumexp(1) for m in range(count)], 1
         )

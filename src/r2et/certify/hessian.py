@@ -53,6 +53,8 @@ class HessianCertifier(Certifier):
             require(good, where, name, "positive and finite", value)
         good = self.samples is None or (type(self.samples) is int and self.samples > 0)
         require(good, where, "samples", "None or a positive whole number", self.samples)
+        good = type(self.seed) is int and 0 <= self.seed < 2**63
+        require(good, where, "seed", "a whole number, 0 or more", self.seed)
 
     def __call__(
         self,

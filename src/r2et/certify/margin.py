@@ -11,7 +11,7 @@ with s_i the sign of a_i: exact for one hidden layer and a box, sound for any nu
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import torch
@@ -22,15 +22,18 @@ from r2et.certify.boxes import Ball, Box, Norm, added, backward, forward
 from r2et.certify.head import head_at, head_box
 from r2et.certify.steps import Affine, Dense, Join, Program
 from r2et.certify.tracing import trace
+from r2et.checks import check_k, check_model_input
+from r2et.errors import require
 from r2et.explain.base import Of
-from r2et.models.output import target_classes, undisturbed
+from r2et.models.output import target_classes, target_rows, undisturbed
 
 # How wide a step of a piecewise-linear unit looks to the gradient, in units of its input.
 SOFT = 0.1
 # Above this many entries (n * n * units) features are bounded one by one, not pair by pair.
 TABLE_NUMBERS = 2**22
 
-_TRACED: WeakKeyDictionary[nn.Module, tuple[tuple[int | str, ...], Program]] = WeakKeyDictionary()
+SETTING = (int, float, str, tuple)  # what a module's forward may go by
+_TRACED: WeakKeyDictionary[nn.Module, tuple[tuple[Any, ...], Program]] = WeakKeyDictionary()
 
 
 class Margins(NamedTuple):
@@ -53,7 +56,7 @@ def margins(
     k: int,
     norm: Norm = "l2",
     pairs: int = 8,
-    target: Tensor | None = None,
+    target: Tensor | int | None = None,
     of: Of = "log_odds",
     signed: bool = False,
     soft: float = SOFT,
@@ -68,15 +71,23 @@ def margins(
     has no gradient towards switching less; it is given that of a sigmoid this wide. top: (B, k),
     the features that are to be above the others, by default the top k at x.
     """
+    check_model_input("margins", model, x)
+    check_k("margins", k, x[0].numel())
+    require(norm in ("l2", "linf"), "margins", "norm", "l2 or linf", norm)
+    good = type(pairs) is int and pairs > 0
+    require(good, "margins", "pairs", "a positive whole number", pairs)
+    reach = torch.as_tensor(radius, dtype=x.dtype, device=x.device)
+    good = bool(((reach >= 0) & (reach < torch.inf)).all())
+    require(good, "margins", "radius", "0 or more and finite", radius)
+    target = target_rows("margins", target, x)
     with undisturbed(model):
         program = traced(model, x)
         point = forward(program, Ball(x, x.new_zeros(len(x)), norm, exact=True))
         logits = point.boxes[program.output].centre
         chosen = target_classes("margins", target, logits)
         scores = feature_box(program, backward(program, point, Box(head_at(logits, chosen, of))))
-        radius = torch.as_tensor(radius, dtype=x.dtype, device=x.device).expand(len(x))
         constant = program.classes <= 2 or of == "logit"
-        ball = Ball(x, radius, norm, soft=soft)
+        ball = Ball(x, reach.expand(len(x)), norm, soft=soft)
         trail = forward(program, ball, point, logits=not constant)
         made = point if constant else trail
         head = head_box(made.boxes[program.output], chosen, of)
@@ -90,7 +101,7 @@ def traced(model: nn.Module, x: Tensor) -> Program:
     """The model's steps, traced anew only where its modules, their settings or weights changed."""
     parts = (*model.modules(), *model.parameters())
     known = _TRACED.get(model)
-    settings = [m.extra_repr() for m in model.modules() if not m._modules]
+    settings = [v for m in model.modules() for v in vars(m).values() if isinstance(v, SETTING)]
     key = (*map(id, parts), *settings, *x.shape[1:])
     if known is not None and known[0] == key:
         return known[1]

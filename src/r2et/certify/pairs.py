@@ -20,7 +20,7 @@ from r2et.certify.activation import Activation
 from r2et.certify.boxes import Ball, Norm
 from r2et.certify.forms import Form, Lines, Sides, backward_forms, forward_forms
 from r2et.certify.head import constant_form, head_at, head_form
-from r2et.certify.rounding import rounding
+from r2et.certify.rounding import Sums, rounding
 from r2et.certify.steps import Affine, Join, Program
 from r2et.explain.base import Of
 
@@ -97,6 +97,7 @@ def _wide(form: Form, rows: int, n: int) -> Tensor:
 def _rounding(program: Program, lines: Lines, gradients: dict[int, Form], unit: float) -> Tensor:
     """How far off the float gradient may be for what happens between u and the input: (B, n)."""
     sizes = {v: (form.size, torch.zeros_like(form.size)) for v, form in gradients.items()}
+    sums = Sums(unit)
     for i in sorted(lines.zone - {0}, reverse=True):
         if i not in sizes:
             continue
@@ -112,8 +113,11 @@ def _rounding(program: Program, lines: Lines, gradients: dict[int, Form], unit: 
             assert isinstance(kind, Join)
             parts = [(size, error + rounding(4, unit, size))] * 2
         for value, (a, b) in zip(step.inputs, parts, strict=True):
-            before = sizes.get(value)
-            sizes[value] = (a, b) if before is None else (before[0] + a, before[1] + b)
+            if value in sizes:
+                size, error = sizes[value]
+                b = b + error + sums.noise(value, size, a)
+                a = a + size
+            sizes[value] = a, b
     size, error = sizes[0]
     return (error + rounding(8, unit, size)).flatten(1)
 

@@ -64,16 +64,20 @@ class Question:
         kinds = {t.dtype for t in (*model.parameters(), *model.buffers()) if t.is_floating_point()}
         good = x.dtype in (torch.float32, torch.float64) and kinds <= {x.dtype}
         require(good, where, "model", "of float32 or float64, as x is", sorted(map(str, kinds)))
+        _check_precision(where, x)
         given = target_rows(where, target, x)
         with torch.inference_mode(False), torch.no_grad():
             x = x.detach().clone()
-            chosen = target_classes(where, given, logits(model, x, where))
+            out = logits(model, x, where)
+            chosen = target_classes(where, given, out)
             scores = explainer(model, x, chosen)
             # The log-odds' gradient is that of probability and loss, but for a factor.
             of: Of = "logit" if explainer.of == "logit" else "log_odds"
             raw = replace(explainer, reduce="signed", normalize=False, of=of)(model, x, chosen)
             plain_gradient = raw.double() * (-1.0 if explainer.of == "loss" else 1.0)
             program = trace(where, model, x).exact()
+            same = torch.equal(out, logits(model, x, where))
+            require(same, where, "model", "one that gives equal rows equal logits", "other ones")
         side = torch.where(plain_gradient < 0, -1.0, 1.0).double()
         return Question(
             program,
@@ -118,3 +122,13 @@ class Question:
     def ball(self, radius: Tensor, norm: Norm) -> Ball:
         """Balls of these radii (B,) around the rows."""
         return Ball(self.x, radius, norm, self.unit)
+
+
+def _check_precision(where: str, x: Tensor) -> None:
+    """Products of float32 must be products of float32: no TF32, no bfloat16 in their place."""
+    precision = torch.get_float32_matmul_precision()
+    name = "torch.set_float32_matmul_precision"
+    require(precision == "highest", where, name, "highest", precision)
+    if x.is_cuda:
+        rough = torch.backends.cudnn.allow_tf32
+        require(not rough, where, "torch.backends.cudnn.allow_tf32", "False", rough)

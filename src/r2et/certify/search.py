@@ -9,7 +9,7 @@ from torch import Tensor
 
 Proved = Callable[[Tensor, Tensor], Tensor]
 
-# Rows not proved at this share of the limit are left at 0.
+# Rows not proved at this share of the limit, or of 10 if that is less, are left at 0.
 SMALLEST = 1e-9
 
 
@@ -40,7 +40,7 @@ def largest_radius(
         low[open_rows] = torch.where(ok, radius, low[open_rows])
         high[open_rows] = torch.where(ok, high[open_rows], radius)
         a, b = low[open_rows], high[open_rows]
-        undecided = (b > (1 + tolerance) * a) & (b > SMALLEST * limit)
+        undecided = (b > (1 + tolerance) * a) & (b > SMALLEST * min(limit, 10.0))
         open_rows = open_rows[undecided]
         a, b = a[undecided], b[undecided]
         radius = torch.where(a > 0, a.sqrt() * b.sqrt(), b / 4)

@@ -24,6 +24,7 @@ SUPPORTED = (
 # Read, not computed: what a forward may ask of a tensor without changing it.
 LOOKS = {"__get__", "size", "dim", "ndimension", "numel", "is_floating_point", "__len__", "stride"}
 SAME = {"contiguous", "clone", "dropout", "feature_dropout", "alpha_dropout", "dropout2d"}
+VIEWS = {"reshape", "flatten", "squeeze"}  # may give back what they were given, unchanged
 RANDOM = {
     *("rand", "randn", "rand_like", "randn_like", "randint", "randint_like", "randperm", "random"),
     *("bernoulli", "normal", "uniform", "exponential", "cauchy", "geometric", "log_normal"),
@@ -57,10 +58,13 @@ def trace(where: str, model: nn.Module, x: Tensor) -> Program:
             require(False, where, "model", what, f"one on {name or 'the model'}")
     rows = x[:1].detach().expand(2, *x.shape[1:]).clone()
     recorder = Recorder(where, model, rows)
+    drawn = random_state(x)
     # As the explanation runs it, so that a no_grad inside it shows.
     with torch.enable_grad(), leaves(model, recorder), recorder:
         out = model(rows)
     recorder.hidden = 0
+    if not torch.equal(drawn, random_state(x)):
+        recorder.refuse("random numbers")
     good = isinstance(out, Tensor) and id(out) in recorder.values
     if not good:
         recorder.refuse("an output that its steps do not lead to")
@@ -71,6 +75,11 @@ def trace(where: str, model: nn.Module, x: Tensor) -> Program:
     steps = tuple(recorder.steps)
     made = recorder.values[id(out)]
     return Program(steps, made, recorder.derived, width, out.shape[1])
+
+
+def random_state(x: Tensor) -> Tensor:
+    """The state of the generator that layers on x's device draw from."""
+    return torch.cuda.get_rng_state(x.device) if x.is_cuda else torch.get_rng_state()
 
 
 @contextmanager
@@ -86,8 +95,8 @@ def leaves(model: nn.Module, recorder: Recorder) -> Iterator[None]:
         recorder.hidden += 1
 
     def leave(module: nn.Module, args: tuple[Any, ...], out: Tensor) -> None:
-        recorder.hidden -= 1
         recorder.hinge(module, args[0], out)
+        recorder.hidden -= 1
 
     for module in model.modules():
         hooked = module._forward_hooks or module._forward_pre_hooks or "forward" in vars(module)
@@ -125,6 +134,8 @@ class Recorder(TorchFunctionMode):
         if self.hidden:
             return func(*args, **kwargs)
         called = getattr(func, "__name__", str(func))
+        if func is torch.batch_norm:  # its arguments stand in another order
+            self.refuse("torch.batch_norm (call torch.nn.functional.batch_norm)")
         name = called if called.startswith("__") else called.rstrip("_").lstrip("_")
         name = ALIASES.get(name, name)
         given = [a for a in flat((args, kwargs)) if isinstance(a, Tensor)]
@@ -148,7 +159,7 @@ class Recorder(TorchFunctionMode):
         out = func(*args, **kwargs)
         if not isinstance(out, Tensor) or out.ndim == 0 or len(out) != self.rows:
             self.refuse(f"{name}, whose result is not one value per row")
-        if id(out) in aliases and name not in SAME:
+        if id(out) in aliases and name not in SAME | VIEWS:
             self._check_unshared(out, name)
         maker = MAKERS.get(name)
         if maker is None and name not in SAME:
@@ -183,6 +194,8 @@ class Recorder(TorchFunctionMode):
         simple = len(form.kinks) == 1 and form.kinks[0][1] == 0 and not form.gated
         if not simple or form.offset or id(x) not in self.values:
             self.refuse("SoftHinge with other than one kink, at 0")
+        if out.untyped_storage().data_ptr() == x.untyped_storage().data_ptr():
+            self._check_unshared(out, "SoftHinge")
         kind = activation("softplus", module.rho, form.kinks[0][0], form.slope)
         self.add(kind, (self.values[id(x)],), out)
 

@@ -29,10 +29,12 @@ def command(
     """Prove how far rows can move before their top k can change, beside an attack."""
     import torch
 
-    from r2et.audit.bracket import bracket, draw, rows_for
+    from r2et.audit.bracket import bracket, check_drawing, draw, rows_for
     from r2et.train import load_trained
 
     torch.set_num_threads(1)  # a small network: threads only get in each other's way
+    if figure is not None:
+        check_drawing(figure)
     trained = load_trained(model)
     found = bracket(
         trained.model,
