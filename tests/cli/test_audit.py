@@ -88,6 +88,33 @@ def test_a_model_nobody_here_wrote(run, strange, tmp_path):
     assert "net: 9 rows" in out
 
 
+OWN = """
+from torch import nn
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.line = nn.Linear(4, 2)
+    def forward(self, x):
+        return self.line(x)
+def own():
+    import neighbour
+    return Net().requires_grad_(neighbour.LEARNS)
+"""
+
+
+def test_a_class_of_ones_own_in_the_current_folder(tmp_path):
+    """As it is typed: its own process, its own workers, nothing on the path but what Python has."""
+    (tmp_path / "credit.py").write_text(OWN)
+    (tmp_path / "neighbour.py").write_text("LEARNS = True\n")
+    np.savez(tmp_path / "rows.npz", x=np.random.default_rng(0).random((9, 4)))
+    # Not `-m r2et`, which puts the current folder on the path by itself.
+    command = [sys.executable, "-I", "-c", "from r2et.cli import main; main()", "audit"]
+    command += ["credit:own", "rows.npz", "--k", "2", "--budget", "fast", "--workers", "1"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "own: 9 rows" in done.stdout
+
+
 class Bomb:
     """Unpickled, it leaves a file."""
 

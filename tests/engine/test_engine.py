@@ -157,6 +157,23 @@ def test_what_cannot_be_sent_is_named(pool, ray_pool):
         list(ray_pool(engine_work.Mean(i for i in range(3)), [0]))
 
 
+def test_what_cannot_be_read_by_a_worker_is_one_sentence(pool):
+    # Pickled here by name, it is not to be found there.
+    made = type("Gone", (engine_work.Mean,), {"__module__": "engine_work"})
+    engine_work.Gone = made
+    try:
+        with pytest.raises(R2ETError) as work:
+            list(pool(made(torch.ones(1)), [0]))
+        with pytest.raises(R2ETError) as items:
+            list(pool(engine_work.square, [made(torch.ones(1))]))
+    finally:
+        del engine_work.Gone
+    for name, caught in (("work", work), ("items", items)):
+        said = str(caught.value)
+        assert said.startswith(f"engine: {name} must be readable in a worker, got AttributeError: ")
+        assert "\n" not in said
+
+
 def test_bad_input():
     with pytest.raises(InputError, match=r"got 'proceses' \(did you mean 'processes'\?\)"):
         engine("proceses")

@@ -6,7 +6,8 @@ import importlib
 import os
 import sys
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -89,26 +90,36 @@ def open_rows(opened: Opened, source: str, target: str | None = None, where: str
     return _plain_table(path, target)
 
 
-def _made(spec: str, module: str, factory: str) -> nn.Module:
-    """Import the module, from the current folder too, and call its factory."""
-    sys.path.insert(0, os.getcwd())
+@contextmanager
+def modules_here() -> Iterator[None]:
+    """Modules of the current folder can be imported: now, lazily, and by workers started within."""
+    here = os.getcwd()
+    sys.path.insert(0, here)
     try:
-        make: Callable[[], Any] | None = getattr(importlib.import_module(module), factory, None)
-    except Exception as error:  # somebody's code may raise anything
-        found = f"{spec} ({type(error).__name__}: {first_line(error)})"
-        raise InputError(f"{WHERE}: MODEL must be a module that imports, got {found}.") from error
+        yield
     finally:
-        sys.path.remove(os.getcwd())
-    require(callable(make), WHERE, "MODEL", f"a function of {module}", spec)
-    assert make is not None
-    what = f"a function of {module} that returns a torch.nn.Module"
-    try:
-        model = make()
-    except Exception as error:
-        found = f"{spec} ({type(error).__name__}: {first_line(error)})"
-        raise InputError(
-            f"{WHERE}: MODEL must be {what} when called without arguments, got {found}."
-        ) from error
+        if here in sys.path:
+            sys.path.remove(here)
+
+
+def _made(spec: str, module: str, factory: str) -> nn.Module:
+    """Import the module and call its factory, which may import others."""
+    with modules_here():
+        try:
+            make: Callable[[], Any] | None = getattr(importlib.import_module(module), factory, None)
+        except Exception as error:  # somebody's code may raise anything
+            found = f"{spec} ({type(error).__name__}: {first_line(error)})"
+            text = f"{WHERE}: MODEL must be a module that imports, got {found}."
+            raise InputError(text) from error
+        require(callable(make), WHERE, "MODEL", f"a function of {module}", spec)
+        assert make is not None
+        what = f"a function of {module} that returns a torch.nn.Module"
+        try:
+            model = make()
+        except Exception as error:
+            found = f"{spec} ({type(error).__name__}: {first_line(error)})"
+            text = f"{WHERE}: MODEL must be {what} when called without arguments, got {found}."
+            raise InputError(text) from error
     require(isinstance(model, nn.Module), WHERE, "MODEL", what, f"{spec} -> {model!r}")
     assert isinstance(model, nn.Module)
     return model

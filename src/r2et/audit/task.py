@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from r2et.audit.opening import open_model, open_rows
+from r2et.audit.opening import modules_here, open_model, open_rows
 from r2et.audit.result import Audit
 from r2et.audit.run import audit, weights_digest
 from r2et.errors import require
@@ -49,6 +49,13 @@ class Request:
         Gives the result and, in the same folder, what a stopped audit goes on from; it may go when
         the result is written.
         """
+        # Workers read the model after this process has made it: its module must be there for both.
+        with modules_here():
+            return self._audited(beside, rows=rows, budget=budget, seed=seed, **settings)
+
+    def _audited(
+        self, beside: str | None, *, rows: int | None, budget: str, seed: int, **settings: Any
+    ) -> tuple[Audit, Path]:
         opened = open_model(self.model, self.weights)
         data = open_rows(opened, self.data, self.target)
         trained = opened.trained

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from r2et.engine.base import RemoteError, WorkError, packed
-from r2et.errors import first_line
+from r2et.errors import R2ETError, first_line
 
 THREADS = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
@@ -34,6 +34,12 @@ def sendable(error: Exception) -> Exception:
     except Exception:  # whatever is wrong with it, it cannot be sent
         pass
     return WorkError(f"{type(error).__name__}: {first_line(error)}")
+
+
+def unreadable(name: str, error: BaseException) -> R2ETError:
+    """What is wrong with something that was sent, and could not be read where it arrived."""
+    said = f"{type(error).__name__}: {first_line(error)}"
+    return R2ETError(f"engine: {name} must be readable in a worker, got {said}.")
 
 
 def unpack(outcome: bytes) -> Any:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
-from r2et.engine.outcome import THREADS, attempt, sendable
+from r2et.engine.outcome import THREADS, attempt, unreadable
 
 READY = b"ready"
 
@@ -31,7 +31,7 @@ def main(pipe: Connection) -> None:
                 try:
                     work, failed = pickle.loads(blob), None
                 except Exception as error:  # its module may not be importable here
-                    failed = sendable(error)
+                    failed = unreadable("work", error)
             elif failed is not None:
                 pipe.send_bytes(pickle.dumps((False, failed, "while reading the work")))
             else:
@@ -47,7 +47,11 @@ class _Unpacked:
         self.work = work
 
     def __call__(self, blob: bytes) -> Any:
-        return self.work(pickle.loads(blob))
+        try:
+            item = pickle.loads(blob)
+        except Exception as error:
+            raise unreadable("items", error) from error
+        return self.work(item)
 
 
 def _end_with_parent() -> None:
