@@ -17,7 +17,7 @@ from torch import nn
 from nets import ResidualNet, quadratic
 from r2et import audit
 from r2et.attack import ERAttack, StrongAttack
-from r2et.audit import Audit, compare
+from r2et.audit import Audit, bracket, compare
 from r2et.audit.gather import check_bracket
 from r2et.audit.measures import Measure
 from r2et.audit.run import identity
@@ -54,6 +54,35 @@ def model(data):
 @pytest.fixture(scope="module")
 def found(model, data):
     return audit(model, *data.test, k=3, region=L2(0.3), rows=48, budget="fast", chunk=16)
+
+
+class Squeezed(nn.Module):
+    """Drops every dimension of size one, as many do who think of batches."""
+
+    def __init__(self, out):
+        super().__init__()
+        self.line = nn.Linear(4, out)
+
+    def forward(self, x):
+        return self.line(x).squeeze()
+
+
+def test_one_logit_squeezed_away_is_one_logit():
+    torch.manual_seed(0)
+    net, x = Squeezed(1), torch.rand(5, 4)
+    # The last chunk is a single row, too.
+    kept, plain = (audit(m, x, k=2, minutes=1e-9, chunk=4) for m in (net, net.line))
+    assert kept.found["rows"] == plain.found["rows"]
+    with pytest.raises(InputError, match=r"\(1, C\), also for one row \(a squeeze takes its"):
+        audit(Squeezed(3), x, k=2)
+
+
+def test_probabilities_are_no_logits():
+    net = nn.Sequential(nn.Linear(4, 1), nn.Sigmoid())
+    with pytest.raises(InputError, match=r"^audit: model must be one that returns logits, got"):
+        audit(net, torch.rand(5, 4), k=2)
+    with pytest.raises(InputError, match=r"^bracket: model must be one that returns logits, got"):
+        bracket(net, torch.rand(5, 4), k=2)
 
 
 def test_the_summary_has_every_promised_figure_with_its_interval(found):

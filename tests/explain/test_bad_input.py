@@ -119,7 +119,7 @@ def test_bad_target(target, message):
             "got an output that does not depend on x.",
         ),
         (Broken(), "model must be one with finite logits, got NaN or inf in row 0."),
-        (Dictionary(), "model must be one that returns a tensor of logits, got {'logits'"),
+        (Dictionary(), "model must be one that returns a tensor of logits (wrap it in a module"),
         (Sequence(), "model must be one that returns logits of shape (4, C), got float32"),
     ],
     ids=lambda v: type(v).__name__ if isinstance(v, nn.Module) else "",

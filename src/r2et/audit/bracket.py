@@ -13,8 +13,10 @@ from torch import Tensor, nn
 from r2et.attack import MinimumNorm
 from r2et.audit.opening import Opened, open_rows
 from r2et.certify import IntervalCertifier
+from r2et.checks import check_model_input
 from r2et.errors import InputError, require
 from r2et.explain import Explainer, Gradient
+from r2et.models.ending import check_logits
 from r2et.rank import distinct_top_k, largest_top_k_share
 from r2et.region import L2, Linf
 from r2et.train import Trained
@@ -95,6 +97,8 @@ def bracket(
     good = isinstance(limit, int | float) and 0 < limit <= LARGEST
     require(good, where, "limit", f"positive, at most {LARGEST:g}", limit)
     explainer = Gradient() if explainer is None else explainer
+    check_model_input(where, model, x)
+    check_logits(where, model, x[:1])
     # A little beyond: what is returned lies below the limit by its rounding slack.
     certifier = IntervalCertifier(norm=norm, limit=1.001 * float(limit), progress=progress)
     certificate = certifier(model, explainer, x, k=k)

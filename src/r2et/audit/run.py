@@ -32,6 +32,7 @@ from r2et.engine import engine as open_engine
 from r2et.errors import R2ETError, require
 from r2et.explain import Explainer
 from r2et.metrics.features import baseline_of
+from r2et.models.ending import check_logits
 from r2et.progress import bar
 from r2et.region import L2, Region
 from r2et.train.usual import explainer_for
@@ -88,6 +89,7 @@ def audit(
         size = rows_at_once(model, source.first.numel(), source.total)
     limit = BEYOND * getattr(region, "radius", 1.0)
     settings = Settings(k, region, explainer, budget, seed, size, limit, baseline=baseline)
+    check_logits(WHERE, model, source.first)
     scores = explainer(model, source.first)
     names = _names("names", source.names if names is None else names, scores.shape[1], "score")
     count = max(2, outputs(model, source.first, WHERE).shape[1])
