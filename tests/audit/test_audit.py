@@ -90,7 +90,10 @@ def test_the_summary_has_every_promised_figure_with_its_interval(found):
     assert (told["rows"], told["k"], told["radius"]) == (48, 3, 0.3)
     for name in SUMMARY:
         value, low, high = told[name], told[f"{name}_low"], told[f"{name}_high"]
-        assert low <= value <= high, name
+        if name == "largest_top_k_share":
+            assert low is high is None
+        else:
+            assert low <= value <= high, name
     assert type(told["distinct_top_k"]) is int
     assert found.skipped == []
     assert found.found["counts"]["auc_linear"] == 48
@@ -170,7 +173,9 @@ def test_a_linear_model_holds_still_whatever_happens():
     x = torch.rand(20, 6)
     told = audit(model, x, k=2, region=Linf(0.5), budget="fast").summary()
     for name in ("precision_noise", "precision_er", "precision_strong", "certified_share"):
-        assert told[name] == told[f"{name}_low"] == 1.0
+        assert told[name] == told[f"{name}_high"] == 1.0
+        # Of 20 rows none moved: more than 16.8 % that do would have shown in 97.5 % of draws.
+        assert told[f"{name}_low"] == pytest.approx(0.025 ** (1 / 20))
     assert told["radius_certified_median"] == pytest.approx(1.5, rel=1e-5)
     assert told["radius_attacked_median"] is None
     assert (told["distinct_top_k"], told["largest_top_k_share"]) == (1, 1.0)
@@ -471,7 +476,8 @@ def test_sets_and_medians_by_hand():
     sets, largest = top_sets(top)
     assert sets == 3
     assert largest.tolist() == [1, 1, 0, 0]
-    assert median(torch.tensor([3.0, 1.0, torch.inf]), 0.95) == (3.0, 1.0, None)
+    values = torch.tensor([3.0, 1.0, torch.inf, 4.0, 5.0, 9.0])
+    assert median(values, 0.95) == (4.0, 1.0, None)
     assert median(torch.tensor([]), 0.95) is None
     # The interval holds the true median as often as it says.
     random = torch.Generator().manual_seed(0)

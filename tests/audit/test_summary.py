@@ -97,6 +97,10 @@ def test_means_medians_and_the_curve_at_their_ends():
         columns(dffot=torch.tensor([1.0, math.nan, 0.5])), settings, LinearBaseline()
     )
     assert (told["dffot"], counts["dffot"]) == (0.75, 2)
+    # Of one value nothing follows for others; of five their least and greatest are too few.
+    assert median(torch.tensor([3.0]), 0.95) == (3.0, None, None)
+    assert median(torch.arange(5), 0.95) == (2.0, None, None)
+    assert median(torch.arange(6), 0.95) == (2.0, 0.0, 5.0)
     # Of ten values, the second smallest and the second largest hold the median in 97.9 %.
     assert median(torch.arange(10), 0.95) == (4.0, 1.0, 8.0)
     radii = columns(
@@ -105,6 +109,41 @@ def test_means_medians_and_the_curve_at_their_ends():
     )
     (point,) = (point for point in curve(radii, settings) if point["radius"] == 0.3)
     assert (point["proved"], point["unknown"], point["broken"]) == (0.5, 0.0, 0.5)
+
+
+def ends(name, values):
+    given = columns(**{name: torch.tensor(values, dtype=torch.float64)})
+    told, _ = summarize(given, Settings(1, L2(0.3)), LinearBaseline())
+    return told[f"{name}_low"], told[f"{name}_high"]
+
+
+def test_equal_rows_are_no_certainty_about_others():
+    rest = 1 - 0.025 ** (1 / 32)  # none of 32 rows was different: at most so many are, 10.9 %
+    assert rest == pytest.approx(0.109, abs=5e-4)
+    assert ends("precision_strong", [1.0] * 32) == pytest.approx((1 - rest, 1.0))
+    assert ends("sensitivity", [0.0] * 32) == pytest.approx((0.0, rest))
+    assert ends("dffot", [0.5] * 32) == pytest.approx((0.5 - rest / 2, 0.5 + rest / 2))
+    assert ends("comprehensiveness", [0.0] * 32) == pytest.approx((-rest, rest))
+    assert ends("thickness", [7.0] * 32) == (None, None)  # which could be anything elsewhere
+    for name in ("precision_strong", "sensitivity", "thickness"):
+        assert ends(name, [1.0]) == (None, None)
+
+
+def test_shares_of_rows_have_exact_intervals():
+    # The well-known ones of 1 of 10 and of 0 of 10.
+    assert ends("sensitivity", [1.0] + [0.0] * 9) == pytest.approx((0.00253, 0.44502), abs=1e-5)
+    radius = torch.tensor([0.3] * 2 + [0.3 - 1e-5] * 8, dtype=torch.float64)
+    told, _ = summarize(columns(radius_certified=radius), Settings(1, L2(0.3)), LinearBaseline())
+    assert told["certified_share"] == pytest.approx(0.2)  # proved at the radius, not nearly so far
+    found = told["certified_share_low"], told["certified_share_high"]
+    assert found == pytest.approx((0.02521, 0.55610), abs=1e-5)
+
+
+def test_the_commonest_set_has_no_interval_nor_has_a_perfect_auc():
+    given = columns(logits=torch.arange(8.0)[:, None], label=torch.arange(8) // 4)
+    told, _ = summarize(given, Settings(1, L2(0.3)), LinearBaseline())
+    for name in ("largest_top_k_share", "auc_clean"):
+        assert (told[name], told[f"{name}_low"], told[f"{name}_high"]) == (1.0, None, None)
 
 
 def test_rows_with_other_labels_are_other_rows():

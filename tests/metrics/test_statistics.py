@@ -5,12 +5,12 @@ import math
 import numpy as np
 import pytest
 import torch
-from scipy.stats import bootstrap, ttest_rel
+from scipy.stats import binomtest, bootstrap, ttest_rel
 
 import r2et.metrics.statistics
 from nets import randn
 from r2et.errors import InputError
-from r2et.metrics import bootstrap_interval, paired_test
+from r2et.metrics import bootstrap_interval, paired_test, share_interval
 
 
 def test_paired_test_by_hand():
@@ -57,6 +57,14 @@ def test_interval_by_hand():
     for values in ([0.1], [0.1] * 7, torch.full((10,), 0.7, dtype=torch.float64)):
         assert bootstrap_interval(values) == (float(values[0]), float(values[0]))
     assert bootstrap_interval(torch.tensor([True, True])) == (1, 1)
+
+
+def test_share_interval_is_scipys_and_by_hand():
+    for count, rows in ((0, 1), (1, 1), (0, 32), (7, 30), (199, 200), (5000, 10000)):
+        expected = binomtest(count, rows).proportion_ci(0.95, method="exact")
+        assert share_interval(count, rows) == pytest.approx(tuple(expected))
+    assert share_interval(0, 4, 0.5) == pytest.approx((0, 1 - 0.25**0.25))  # (1 - p)^4 = 1 / 4
+    assert share_interval(4, 4, 0.5) == pytest.approx((0.25**0.25, 1))
 
 
 def test_interval_repeats_and_follows_its_values():
@@ -117,6 +125,14 @@ def test_interval_holds_the_mean_as_often_as_it_says():
             lambda: bootstrap_interval([1.0, math.inf, 2]),
             "bootstrap_interval: values must be finite, got NaN or infinity in 1 of 3 rows, "
             "first in row 1.",
+        ),
+        (
+            lambda: share_interval(3, 2),
+            "share_interval: count must be a whole number in 0..2, got 3.",
+        ),
+        (
+            lambda: share_interval(0, 0),
+            "share_interval: rows must be a positive whole number, got 0.",
         ),
         (
             lambda: bootstrap_interval([1.0], level=1),

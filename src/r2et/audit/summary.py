@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 from torch import Tensor
 
+from r2et.audit.intervals import mean_interval
 from r2et.audit.linear import LinearBaseline
 from r2et.audit.measures import Columns
 from r2et.audit.settings import Settings
-from r2et.metrics import bootstrap_interval
 from r2et.models.output import log_odds
 from r2et.train.validation import area
 
@@ -57,7 +57,7 @@ def summarize(
         if sample is None or not len(sample):
             put(name, None, None, None, 0)
         else:
-            low, high = bootstrap_interval(sample, settings.level)
+            low, high = mean_interval(name, sample, settings.level)
             put(name, float(sample.mean()), low, high, len(sample))
 
     for name in MEANS:
@@ -77,7 +77,8 @@ def summarize(
         put(name, *_auc(columns, out, settings), _labelled(columns, out))
     sets, largest = top_sets(columns["top"])
     found["distinct_top_k"] = sets
-    put_mean("largest_top_k_share", largest)
+    # No interval: resampled rows repeat each other, so that their commonest set is ever larger.
+    put("largest_top_k_share", float(largest.mean()), None, None, len(largest))
     folds = linear.auc()
     mean = float(np.mean(folds)) if folds else None
     put("auc_linear", mean, min(folds, default=None), max(folds, default=None), linear.rows)
@@ -94,15 +95,17 @@ def median(values: Tensor, level: float) -> tuple[float | None, float | None, fl
     """The median and the order statistics that hold it with this confidence; infinite is None.
 
     Of B values the number below the true median is binomial (B, 1/2), whatever they are drawn from.
+    Few values have no two that hold it so surely (below 6, at 95 %), and then no ends.
     """
     if not len(values):
         return None
     ordered = values.double().sort().values
     last = len(ordered) - 1
     low = int(binom.ppf((1 - level) / 2, len(ordered), 0.5))
-    places = (last // 2, max(0, low - 1), min(last, len(ordered) - low))
-    middle, least, most = (float(ordered[place]) for place in places)
-    return _finite(middle), _finite(least), _finite(most)
+    middle = _finite(float(ordered[last // 2]))
+    if low == 0:
+        return middle, None, None
+    return middle, _finite(float(ordered[low - 1])), _finite(float(ordered[last + 1 - low]))
 
 
 def curve(columns: Columns, settings: Settings) -> list[dict[str, float]]:
@@ -140,6 +143,8 @@ def _auc(
     if not len(again):
         return value, None, None
     ends: NDArray[np.float64] = np.quantile(again, _tails(settings.level))
+    if ends[0] == ends[1]:  # classes that these rows keep apart: no evidence that others do
+        return value, None, None
     return value, min(value, float(ends[0])), max(value, float(ends[1]))
 
 

@@ -9,7 +9,13 @@ from r2et.metrics.faithfulness import (
 )
 from r2et.metrics.prediction import auc, changed_predictions, sensitivity
 from r2et.metrics.running import Individuality, Running, RunningIndividuality, RunningMean
-from r2et.metrics.statistics import Interval, PairedTest, bootstrap_interval, paired_test
+from r2et.metrics.statistics import (
+    Interval,
+    PairedTest,
+    bootstrap_interval,
+    paired_test,
+    share_interval,
+)
 from r2et.rank import (
     distinct_top_k,
     effective_top_k,
@@ -41,5 +47,6 @@ __all__ = [
     "pearson",
     "precision_at_k",
     "sensitivity",
+    "share_interval",
     "sufficiency",
 ]

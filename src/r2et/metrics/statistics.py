@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtr
+from scipy.special import betaincinv, stdtr
 from torch import Tensor
 
 from r2et.errors import require
@@ -83,6 +83,24 @@ def bootstrap_interval(
     means = means.clip(sample[0], sample[-1])
     low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
     return Interval(float(low), float(high))
+
+
+def share_interval(count: int, rows: int, level: float = 0.95) -> Interval:
+    """Exact interval of the share of rows of which `count` of `rows` were seen.
+
+    Its ends are the shares at which so many, or so few, have probability (1 - level) / 2: it holds
+    the true share at least as often as it says, at 0 and at all rows too. Clopper and Pearson, "The
+    use of confidence or fiducial limits", Biometrika 1934.
+    """
+    where = "share_interval"
+    require(type(rows) is int and rows > 0, where, "rows", "a positive whole number", rows)
+    good = type(count) is int and 0 <= count <= rows
+    require(good, where, "count", f"a whole number in 0..{rows}", count)
+    _check_share(where, level)
+    tail = (1 - level) / 2
+    low = 0.0 if count == 0 else float(betaincinv(count, rows - count + 1, tail))
+    high = 1.0 if count == rows else float(betaincinv(count + 1, rows - count, 1 - tail))
+    return Interval(low, high)
 
 
 def _values(where: str, name: str, values: Values, least: int) -> NDArray[np.float64]:
