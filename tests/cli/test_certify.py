@@ -3,7 +3,11 @@
 import json
 
 import pytest
+import torch
+from rich.console import Console
 
+from r2et.audit import Bracket
+from r2et.cli.certify import show
 from r2et.models import MLP, save_model
 
 
@@ -36,6 +40,18 @@ def test_json(run, folder):
     assert [sum(e[n] for n in ("proved", "unknown", "broken")) for e in found["curve"]] == (
         pytest.approx([1.0] * len(found["curve"]))
     )
+
+
+def test_nothing_reads_as_more_than_was_proved(capsys):
+    certified = torch.tensor([1.0005] * 57 + [0.01] * 3, dtype=torch.float64)
+    nothing = torch.full((60,), torch.inf, dtype=torch.float64)
+    show(Console(width=120), Bracket(certified, nothing, "l2", 2, 1.0, "", "", 3, 0.5))
+    shown = capsys.readouterr().out
+    assert shown.count("at least 1.0000") == 4
+    certified = torch.tensor([1.0] * 1997 + [0.0], dtype=torch.float64)
+    nothing = torch.full((1998,), torch.inf, dtype=torch.float64)
+    show(Console(width=120), Bracket(certified, nothing, "l2", 2, 1.0, "", "", 3, 0.5))
+    assert "100.0%" not in capsys.readouterr().out  # 99.95 %
 
 
 @pytest.mark.parametrize(

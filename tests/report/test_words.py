@@ -6,8 +6,15 @@ import pytest
 
 from audits import audit, skipped, tabular
 from r2et.report import numbers
-from r2et.report.findings import Shares, correlation, front, pairs, shares_at_radius
-from r2et.report.measures import GROUPS, cards
+from r2et.report.findings import (
+    Shares,
+    class_count,
+    correlation,
+    front,
+    pairs,
+    shares_at_radius,
+)
+from r2et.report.measures import GROUPS, cards, span, written
 from r2et.report.words import cautions, listed, verdict
 
 NB = numbers.SPACE
@@ -47,16 +54,64 @@ def test_percent(value, text):
     ("shares", "texts"),
     [
         ((0.93, 0.03, 0.04), ["93", "3", "4"]),
-        ((1 / 3, 1 / 3, 1 / 3), ["34", "33", "33"]),
+        ((1 / 3, 1 / 3, 1 / 3), ["33", "34", "33"]),
         ((0.996, 0.002, 0.002), ["99.6", "0.2", "0.2"]),
         ((1.0, 0.0, 0.0), ["100", "0", "0"]),
         ((0.9999, 0.0001, 0.0), ["99.99", "0.01", "0"]),
-        ((0.125, 0.125, 0.75), ["13", "12", "75"]),
+        ((0.125, 0.125, 0.75), ["12", "13", "75"]),
+        ((0.865, 0.135, 0.0), ["86", "14", "0"]),
+        ((0.865, 0.0, 0.135), ["86", "0", "14"]),
+        ((0.006, 0.5, 0.494), ["0.6", "50.0", "49.4"]),
         ((0.99999, 0.00001, 0.0), ["99.999", "0.001", "0"]),
     ],
 )
 def test_shares_of_one_whole_sum_to_it(shares, texts):
     assert numbers.percents(shares) == [f"{t}{NB}%" for t in texts]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.86599, "86.5"), (0.865, "86.5"), (0.57, "57"), (0.9999, "99.9"), (1, "100"), (0, "0"),
+     (0.0004, "0.04"), (1e-6, "near 0")],
+)  # fmt: skip
+def test_what_is_proved_is_rounded_down(value, text):
+    assert numbers.proved_percent(value) == f"{text}{NB}%"
+    assert numbers.proved_percent(None) == "not measured"
+    write = {m.name: m.write for group in GROUPS.values() for m in group}
+    for name in ("certified_share", "certified_precision"):
+        assert write[name](value) == f"{text}{NB}%"
+
+
+def test_a_proved_radius_at_the_limit_is_a_bound():
+    whole = audit()
+    whole["settings"]["limit"] = 0.3
+    (radius,) = (m for group in GROUPS.values() for m in group if "certified_median" in m.name)
+    for low, value, high, text, interval in (
+        (0.1, 0.2, 0.25, "0.2", "0.1 to 0.25"),
+        (0.1, 0.2, 0.3, "0.2", "0.1 to at least 0.3"),
+        (0.3, 0.3, 0.3, "at least 0.3", ""),
+    ):
+        ends = {f"{radius.name}_low": low, radius.name: value, f"{radius.name}_high": high}
+        whole["summary"] |= ends
+        assert (written(whole, radius), span(whole, radius)) == (text, interval)
+
+
+def test_folds_are_called_folds():
+    whole = audit()
+    whole["summary"] |= {"auc_linear_low": 0.84, "auc_linear_high": 0.89}
+    (linear,) = (m for group in GROUPS.values() for m in group if m.name == "auc_linear")
+    assert span(whole, linear) == "folds: 0.840 to 0.890"
+    (clean,) = (m for group in GROUPS.values() for m in group if m.name == "auc_clean")
+    assert span(whole, clean) == "0.864 to 0.884"
+
+
+def test_classes_are_counted_by_what_the_audit_shows():
+    whole = audit()
+    assert class_count(whole) == 2
+    assert class_count(whole | {"classes": ["a", "b", "c"]}) == 3
+    whole["rows"]["target"][0] = 9
+    assert class_count(whole | {"classes": None}) == 10
+    assert class_count(whole | {"class_count": 12}) == 12
 
 
 def test_two_numbers_that_differ_are_written_differently():
@@ -161,7 +216,9 @@ def test_cautions_only_where_they_apply():
     (same,) = cautions(good | {"largest_top_k_share": 0.97}, shares)
     assert same.startswith(f"97{NB}% of rows get the same reasons.")
     (linear,) = cautions(good | {"auc_linear": 0.898}, shares)
-    assert "AUC 0.898 against 0.900" in linear
+    assert "AUC 0.898 against 0.900), and its reasons never move: consider" in linear
+    (several,) = cautions(good | {"auc_linear": 0.898}, shares, 3)
+    assert "AUC 0.898 against 0.900): consider" in several
     (open_,) = cautions(good, at(0, 0.9, 0.1, proof=False))
     assert open_.startswith("Nothing was proved")
 

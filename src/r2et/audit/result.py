@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from r2et.files import write_result
+from r2et.wording import floored_percent, proved_radius
 
 FORMAT = "r2et-audit/1"
 LINES = (
     ("test AUC", "auc_clean", "{:.3f}"),
-    ("  of a linear model, cross-validated", "auc_linear", "{:.3f}"),
+    ("  of a linear model fitted on these rows", "auc_linear", "{:.3f}"),
     ("  under attack", "auc_attacked", "{:.3f}"),
     ("P@{k}, proved at least", "certified_precision", "{:.1%}"),
     ("P@{k}, attacked at most", "precision_strong", "{:.1%}"),
@@ -30,6 +31,8 @@ LINES = (
     ("sufficiency, lower is better", "sufficiency", "{:.3f}"),
     ("predictions the papers' attack changed", "sensitivity", "{:.1%}"),
 )
+PROVED_SHARES = ("certified_precision", "certified_share")
+SPANS = {"auc_linear": "  folds {} to {}"}  # which are no interval
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,13 +89,24 @@ class Audit:
         for title, name, form in LINES:
             value = told.get(name)
             if value is not None:
-                text = form.format(value)
+                text = self._written(name, form, value)
                 low, high = told.get(f"{name}_low"), told.get(f"{name}_high")
                 if low is not None and high is not None:
-                    text += f"  [{form.format(low)}, {form.format(high)}]"
+                    ends = [self._written(name, form, end) for end in (low, high)]
+                    both_bounds = ends[0] == ends[1] == text and text.startswith("at least")
+                    text += "" if both_bounds else SPANS.get(name, "  [{}, {}]").format(*ends)
                 lines.append(f"  {title.format(k=told['k']):42} {text}")
         lines += [f"  not measured: {s['what']}: {s['why']}" for s in self.skipped]
         return "\n".join(lines)
+
+    def _written(self, name: str, form: str, value: float) -> str:
+        """A figure as a text; of what was proved, never more than that."""
+        if name in PROVED_SHARES:
+            return floored_percent(value)
+        text = form.format(value)
+        if name != "radius_certified_median":
+            return text
+        return proved_radius(text, value, self.found["settings"].get("limit"))
 
     def __repr__(self) -> str:
         told = self.found["summary"]

@@ -127,6 +127,7 @@ def audit(
             "shape": list(source.first.shape[1:]),
             "scores_shape": _layout(source.first, scores),
             "classes": classes,
+            "class_count": count,
             "summary": summary,
             "counts": counts,
             "skipped": left_out(parts, source, summary["auc_clean"], summary["auc_linear"]),

@@ -9,6 +9,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from r2et.wording import floored_percent, proved_radius
+
 if TYPE_CHECKING:
     from r2et.audit.bracket import Bracket
 
@@ -57,18 +59,21 @@ def show(screen: Console, found: Bracket) -> None:
     """The radii, and the share of rows that is proved, unknown or broken at each."""
     told = found.to_dict()
     table = Table("radius", *told["certified_quantiles"], title=f"{told['rows']} rows, quantiles")
-    for name, title in (("certified", "proved up to"), ("attacked", "broken at")):
-        values = told[f"{name}_quantiles"].values()
-        table.add_row(title, *("none found" if v is None else f"{v:.4f}" for v in values))
+    proved, broken = (told[f"{name}_quantiles"].values() for name in ("certified", "attacked"))
+    limit = told["limit"]
+    bounds = (proved_radius(f"{min(v, limit):.4f}", v, limit) for v in proved)
+    table.add_row("proved up to", *bounds)
+    table.add_row("broken at", *("none found" if v is None else f"{v:.4f}" for v in broken))
     screen.print(table)
     curve = Table(
         "radius", "proved", "unknown", "broken", f"# proved  . unknown  x broken, top {found.k}"
     )
     for entry in told["curve"]:
         shares = [entry[name] for name in ("proved", "unknown", "broken")]
-        proved, broken = round(WIDTH * shares[0]), round(WIDTH * shares[2])
-        bar = "#" * proved + "." * (WIDTH - proved - broken) + "x" * broken
-        curve.add_row(f"{entry['radius']:g}", *(f"{s:.1%}" for s in shares), bar)
+        held, lost = int(WIDTH * shares[0]), round(WIDTH * shares[2])
+        bar = "#" * held + "." * (WIDTH - held - lost) + "x" * lost
+        texts = (floored_percent(shares[0]), *(f"{s:.1%}" for s in shares[1:]))
+        curve.add_row(f"{entry['radius']:g}", *texts, bar)
     screen.print(curve)
     screen.print(
         f"{found.distinct_top_k} different top-{found.k} sets; the commonest has "

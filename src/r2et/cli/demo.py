@@ -12,6 +12,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from r2et.wording import floored_percent, proved_radius
+
 if TYPE_CHECKING:
     from r2et.audit import Comparison
     from r2et.demo import Change, Demo
@@ -83,14 +85,15 @@ def show_models(screen: Console, models: Comparison) -> None:
 
     names = ("recipe", "AUC", "proved", "attacked", "rows proved", "median radius", "reasons")
     table = Table(*names, title=f"P@8 and its companions, radius {RADIUS:g}")
-    for name, told in models.summary().items():
+    for found in models.audits:
+        told, radius = found.summary(), found.summary()["radius_certified_median"]
         table.add_row(
-            name,
+            found.name,
             f"{told['auc_clean']:.3f}",
-            f"{told['certified_precision']:.1%}",
+            floored_percent(told["certified_precision"]),
             f"{told['precision_strong']:.1%}",
-            f"{told['certified_share']:.0%}",
-            f"{told['radius_certified_median']:.3f}",
+            floored_percent(told["certified_share"]),
+            proved_radius(f"{radius:.3f}", radius, found.found["settings"].get("limit")),
             f"{told['distinct_top_k']} set{'s' * (told['distinct_top_k'] > 1)}",
         )
     screen.print(table)

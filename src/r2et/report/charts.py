@@ -8,7 +8,7 @@ from typing import Any
 from markupsafe import Markup
 
 from r2et.report.findings import Pairs, Shares
-from r2et.report.numbers import finite, fixed, percent, percents, significant
+from r2et.report.numbers import finite, fixed, percent, percents, proved_percent, significant
 from r2et.report.svg import LETTER, Axes, both
 
 STATES = {"proved": "proved", "unknown": "unknown", "broken": "broken by an attack"}
@@ -69,8 +69,8 @@ def curve(
     if radius is not None and shares.rows:
         points = _with(points, (radius, shares.proved, shares.broken))
     told = (
-        f"At radius {significant(first[0])}, {percent(first[1])} of rows are proved and"
-        f" {percent(first[2])} broken; at {significant(last[0])}, {percent(last[1])} and"
+        f"At radius {significant(first[0])}, {proved_percent(first[1])} of rows are proved and"
+        f" {percent(first[2])} broken; at {significant(last[0])}, {proved_percent(last[1])} and"
         f" {percent(last[2])}. The rest is unknown. The table below has all values."
     )
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from markupsafe import Markup
 
-from r2et.report.findings import endless, front
-from r2et.report.measures import COMPARED, MEASURES, Measure
+from r2et.report.findings import front
+from r2et.report.measures import COMPARED, MEASURES, Measure, written
 from r2et.report.numbers import ENDLESS, NONE, count, finite, fixed, percent, significant
 from r2et.report.svg import LETTER, Axes, both, ticks
 
@@ -32,14 +32,12 @@ def table(audits: Audits) -> list[dict[str, Any]]:
 
 def _line(measure: Measure, audits: Audits) -> dict[str, Any]:
     values = [finite(a["summary"].get(measure.name)) for a in audits]
-    texts = [
-        ENDLESS if endless(a, measure.name) else measure.write(v)
-        for a, v in zip(audits, values, strict=True)
-    ]
+    texts = [written(a, measure) for a in audits]
     known = [v for v in values if v is not None]
     best = ENDLESS if ENDLESS in texts and known else None
     if best is None and measure.better and len(known) > 1 and min(known) != max(known):
-        best = measure.write(max(known) if measure.better == "higher" else min(known))
+        leader = values.index(max(known) if measure.better == "higher" else min(known))
+        best = texts[leader]
     # By what is written: a difference nobody sees makes nobody best.
     if best is not None and all(t in (best, NONE) for t in texts):
         best = None

@@ -121,6 +121,20 @@ def _either(a: bool | None, b: bool | None) -> bool | None:
     return None if a is None and b is None else bool(a or b)
 
 
+def search_limit(audit: Mapping[str, Any]) -> float | None:
+    """The largest radius that was looked at; None where the audit does not say."""
+    return finite(audit["settings"].get("limit"))
+
+
+def class_count(audit: Mapping[str, Any]) -> int:
+    """How many classes the model has: as the audit says, or as its names and rows show."""
+    told = finite(audit.get("class_count"))
+    if told is not None:
+        return int(told)
+    seen = [*finites(audit["rows"].get("target")), *finites(audit["rows"].get("label"))]
+    return max(2, len(audit.get("classes") or ()), *(int(s) + 1 for s in seen if s is not None))
+
+
 def endless(audit: Mapping[str, Any], name: str) -> bool:
     """A radius that no attack found for most rows: no number, but better than any."""
     sought = finite((audit.get("counts") or {}).get(name))

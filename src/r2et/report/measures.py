@@ -6,7 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from r2et.report.numbers import count, finite, fixed, percent, significant
+from r2et.report.findings import endless, search_limit
+from r2et.report.numbers import ENDLESS, count, finite, fixed, percent, proved_percent, significant
+from r2et.wording import proved_radius
 
 
 @dataclass(frozen=True)
@@ -23,9 +25,9 @@ class Measure:
 H, L = "higher", "lower"
 GROUPS: dict[str, tuple[Measure, ...]] = {
     "Stability": (
-        Measure("certified_share", "Rows proved", percent, H,
+        Measure("certified_share", "Rows proved", proved_percent, H,
                 "Rows whose whole top k provably stays, whatever the change within the radius."),
-        Measure("certified_precision", "Proved precision", percent, H,
+        Measure("certified_precision", "Proved precision", proved_percent, H,
                 "Share of the top k that provably stays, on average over rows."),
         Measure("precision_strong", "Kept under attack", percent, H,
                 "Share of the top k that the strongest attack had to leave in place (P@k)."),
@@ -48,7 +50,8 @@ GROUPS: dict[str, tuple[Measure, ...]] = {
         Measure("auc_attacked", "AUC under attack", fixed, H,
                 "The same on the attacked rows."),
         Measure("auc_linear", "AUC of a linear model", fixed, "",
-                "A logistic regression on the same rows, whose reasons never move: the baseline."),
+                "A logistic regression fitted on these rows alone, on parts of them and judged on"
+                " the rest (folds): the baseline. With two classes its reasons never move."),
         Measure("sensitivity", "Predictions changed", percent, L,
                 "Share of rows whose predicted class the attack on the reasons also changed."),
     ),
@@ -67,6 +70,7 @@ GROUPS: dict[str, tuple[Measure, ...]] = {
                 "Share of rows that have the commonest set; less is better at equal stability."),
     ),
 }  # fmt: skip
+FOLDS = ("auc_linear",)  # whose ends are the least and the greatest fold, no interval
 MEASURES = {measure.name: measure for group in GROUPS.values() for measure in group}
 COMPARED = (
     "certified_share",
@@ -94,6 +98,28 @@ CARDS = (
     ("Individuality", "distinct_top_k", "different sets of reasons", "largest_top_k_share",
      "the commonest: {} of rows"),
 )  # fmt: skip
+
+
+def written(audit: Mapping[str, Any], measure: Measure, end: str = "") -> str:
+    """A figure of the summary, or an end of its interval; a bound is written as one."""
+    name = f"{measure.name}{end}"
+    if not end and endless(audit, name):
+        return ENDLESS
+    value = finite(audit["summary"].get(name))
+    text = measure.write(value)
+    bound = measure.name == "radius_certified_median" and value is not None
+    return proved_radius(text, value, search_limit(audit)) if bound and value is not None else text
+
+
+def span(audit: Mapping[str, Any], measure: Measure) -> str:
+    """The interval of a figure in words; empty where there is none, or both ends are one bound."""
+    low, high = (audit["summary"].get(f"{measure.name}_{end}") for end in ("low", "high"))
+    if finite(low) is None or finite(high) is None:
+        return ""
+    least, most = (written(audit, measure, end) for end in ("_low", "_high"))
+    if least == most == written(audit, measure) and least.startswith("at least"):
+        return ""
+    return f"{'folds: ' if measure.name in FOLDS else ''}{least} to {most}"
 
 
 def cards(summary: Mapping[str, Any]) -> list[dict[str, str]]:

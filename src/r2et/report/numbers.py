@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from r2et.wording import floored
+
 SPACE = "\u00a0"  # one that does not break the line
 THIN = "\u202f"
 MINUS = "\u2212"
@@ -84,25 +86,40 @@ def percent(value: Any) -> str:
     return (MINUS if number < 0 and float(text) else "") + f"{_strip(text)}{SPACE}%"
 
 
+def proved_percent(value: Any) -> str:
+    """A share that was proved: rounded down, so that it never reads as more."""
+    number = finite(value)
+    if number is None:
+        return NONE
+    decimals = next((d for d in (1, 2) if floored(number, d) > 0), 1)
+    if number > 0 and not floored(number, decimals):
+        return f"near 0{SPACE}%"
+    return f"{_strip(f'{floored(number, decimals):.{decimals}f}')}{SPACE}%"
+
+
 def percents(shares: Sequence[float]) -> list[str]:
-    """Shares of one whole, all with the same decimals, so rounded that they still sum to 100 %."""
-    decimals = next((d for d in range(5) if all(_honest(s, d) for s in shares)), 5)
+    """Shares of one whole, all with the same decimals, so rounded that they still sum to 100 %.
+
+    The first is what was proved, and is rounded down; what that leaves goes to the others.
+    """
+    proved = shares[0]
+    decimals = next(
+        (
+            d
+            for d in range(5)
+            if all(_honest(s, d) for s in shares) and (floored(proved, d) or not proved)
+        ),
+        5,
+    )
     scale = 100 * 10**decimals
     parts = [math.floor(s * scale + 1e-9) for s in shares]
     left = round(sum(shares) * scale) - sum(parts)
-    rest = sorted(range(len(shares)), key=lambda i: parts[i] - shares[i] * scale)
+    rest = sorted(range(1, len(shares)), key=lambda i: parts[i] - shares[i] * scale)
     for i in rest[: max(0, left)]:
         parts[i] += 1
     texts = [f"{p / 10**decimals:.{decimals}f}" for p in parts]
     whole = {0.0: "0", 1.0: "100"}
     return [f"{whole.get(s, t)}{SPACE}%" for s, t in zip(shares, texts, strict=True)]
-
-
-def radius_span(low: Any, high: Any, write: Any) -> str:
-    """An interval, written by one of the functions above; empty where there is none."""
-    if finite(low) is None or finite(high) is None:
-        return ""
-    return f"{write(low)} to {write(high)}"
 
 
 def compact(value: float, digits: int = 4) -> float:

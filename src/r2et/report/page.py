@@ -16,10 +16,10 @@ from markupsafe import Markup
 from r2et.errors import require
 from r2et.files import write_result
 from r2et.report import charts, compare, notes, words
-from r2et.report.findings import endless, pairs, shares_at_radius
+from r2et.report.findings import class_count, endless, pairs, shares_at_radius
 from r2et.report.images import is_map
-from r2et.report.measures import GROUPS, MEASURES, cards
-from r2et.report.numbers import ENDLESS, count, finite, percent, percents, radius_span, significant
+from r2et.report.measures import GROUPS, MEASURES, cards, span, written
+from r2et.report.numbers import count, finite, percent, percents, proved_percent, significant
 from r2et.report.reading import check_audit
 from r2et.report.rows import row_views
 
@@ -57,7 +57,8 @@ def html(audits: Sequence[Mapping[str, Any]], *, title: str | None = None) -> st
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals.update(percent=percent, significant=significant, count=count)
+    environment.globals.update(percent=percent, proved_percent=proved_percent)
+    environment.globals.update(significant=significant, count=count)
     return environment.get_template("page.html").render(
         title=title or f"Explanation audit: {subject}",
         views=views,
@@ -94,7 +95,7 @@ def _view(audit: Mapping[str, Any], name: str) -> dict[str, Any]:
         "shares": shares,
         "share_texts": dict(zip(charts.STATES, texts, strict=True)),
         "verdict": words.verdict(summary, shares),
-        "cautions": words.cautions(summary, shares),
+        "cautions": words.cautions(summary, shares, class_count(audit)),
         "strip": charts.strip(shares, f"{name}-strip") if shares.rows else None,
         "mini": charts.strip(shares, f"{name}-mini", 26) if shares.rows else None,
         "curve": charts.curve(audit["curve"], radius, shares, f"{name}-curve"),
@@ -136,15 +137,14 @@ def _figures(audit: Mapping[str, Any]) -> list[dict[str, Any]]:
     for title, measures in GROUPS.items():
         lines = []
         for m in measures:
-            low, high = (summary.get(f"{m.name}_{end}") for end in ("low", "high"))
             known, vain = finite(summary.get(m.name)) is not None, endless(audit, m.name)
             behind = finite(counts.get(m.name)) if known or vain else None
             lines.append(
                 {
                     "measure": m,
-                    "text": ENDLESS if vain else m.write(summary.get(m.name)),
+                    "text": written(audit, m),
                     "measured": known or vain,
-                    "span": radius_span(low, high, m.write) if known else "",
+                    "span": span(audit, m) if known else "",
                     "rows": "" if behind is None else count(behind),
                 }
             )

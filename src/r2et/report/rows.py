@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from r2et.report import images
+from r2et.report.findings import search_limit
 from r2et.report.numbers import (
     NONE,
     apart,
@@ -17,6 +18,7 @@ from r2et.report.numbers import (
     significant,
 )
 from r2et.report.words import listed
+from r2et.wording import proved_radius
 
 RUNNERS_UP = 3  # features below the top k that are drawn too
 CHANGES = 8  # of the input, drawn one by one
@@ -48,7 +50,7 @@ def _row(audit: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, Any]:
         "kind": "worst" if row.get("kind") == "worst" else "ordinary",
         "title": f"Row {row.get('index')}",
         "about": _about(audit, row),
-        "bracket": _bracket(row),
+        "bracket": _bracket(row, search_limit(audit)),
         "start": start,
         "steps": views,
     }
@@ -64,13 +66,15 @@ def _row(audit: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, Any]:
     return view
 
 
-def _bracket(row: Mapping[str, Any]) -> list[list[str]]:
+def _bracket(row: Mapping[str, Any], limit: float | None) -> list[list[str]]:
     """Up to which change the row is proved, and from which on it is broken."""
     certified, attacked = finite(row.get("radius_certified")), finite(row.get("radius_attacked"))
     proved, broken = significant(certified), significant(attacked)
     if certified is not None and attacked is not None:
         proved, broken = apart(certified, attacked)
     tried = any(finite(s.get("precision")) is not None for s in row["steps"])
+    if certified is not None:
+        proved = proved_radius(proved, certified, limit)
     if attacked is None and tried:
         broken = "none found"
     return [["Proved up to", proved], ["Changed from", broken]]
@@ -161,7 +165,8 @@ def _state(row: Mapping[str, Any], step: Mapping[str, Any]) -> str:
 
 def _of(share: float, k: int, least: str = "") -> str:
     """A share of k as a count of features; "at least" is not said of all and of none."""
-    number = round(share * k)
+    # What was proved is rounded down.
+    number = math.floor(share * k + 1e-6) if least else round(share * k)
     return f"all {k}" if number == k else f"{least if number else ''}{number} of {k}"
 
 

@@ -71,8 +71,8 @@ SAME_FOR_ALL = 0.9  # share of the commonest top-k set from which on there is ha
 AS_ACCURATE = 0.005  # of AUC
 
 
-def cautions(summary: Mapping[str, Any], shares: Shares) -> list[str]:
-    """What a reader must know beside the verdict, where it applies."""
+def cautions(summary: Mapping[str, Any], shares: Shares, classes: int = 2) -> list[str]:
+    """What a reader must know beside the verdict, where it applies. classes: of the model."""
 
     def value(name: str) -> float:
         found = finite(summary.get(name))
@@ -92,8 +92,9 @@ def cautions(summary: Mapping[str, Any], shares: Shares) -> list[str]:
         ),
         (
             linear >= auc - AS_ACCURATE,
-            f"A linear model is as accurate here (AUC {fixed(linear)} against {fixed(auc)}), and"
-            " its reasons never move: consider using it.",
+            f"A linear model is as accurate here (AUC {fixed(linear)} against {fixed(auc)})"
+            # With more classes the gradient of its log-odds depends on the row.
+            f"{', and its reasons never move' if classes == 2 else ''}: consider using it.",
         ),
         (
             shares.attack and not shares.proof,

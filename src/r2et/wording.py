@@ -1,0 +1,28 @@
+"""What was proved, in words: never more than was proved."""
+
+from __future__ import annotations
+
+import math
+
+CLOSE = 1e-9  # of a unit: a share of rows is a quotient, and rounds
+
+
+def floored(share: float, decimals: int = 1) -> float:
+    """A share in percent, rounded down: 0.8657 is 86.5."""
+    scale = 10.0**decimals
+    return math.floor(100 * share * scale + CLOSE) / scale
+
+
+def floored_percent(share: float, decimals: int = 1) -> str:
+    """The same as a text for the terminal."""
+    return f"{floored(share, decimals):.{decimals}f}%"
+
+
+def at_limit(radius: float, limit: float | None) -> bool:
+    """Whether a proved radius is the largest that was looked at: the truth may lie beyond."""
+    return limit is not None and radius >= limit * (1 - 1e-6)
+
+
+def proved_radius(text: str, radius: float, limit: float | None) -> str:
+    """A proved radius that is already written; one at the limit is a lower bound and says so."""
+    return f"at least {text}" if at_limit(radius, limit) else text
