@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from numbers import Integral, Real
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
@@ -30,6 +33,18 @@ def check_scores(where: str, scores: Tensor, name: str = "scores") -> None:
     """Explanations: a finite, floating (B, n) tensor."""
     check_input(where, scores, name)
     require(scores.ndim == 2, where, name, "of shape (B, n)", scores)
+
+
+def as_whole(value: Any) -> Any:
+    """A whole number of NumPy's, or of anybody's, as Python's; anything else as it is."""
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    return int(value) if whole else value
+
+
+def as_real(value: Any) -> Any:
+    """The same for numbers of any kind."""
+    real = isinstance(value, Real) and not isinstance(value, bool)
+    return float(value) if real else value
 
 
 def check_k(where: str, k: int, n: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 from pathlib import Path
@@ -21,6 +22,22 @@ def write(path: Path, content: bytes) -> None:
     finally:
         if part.exists():
             part.unlink()
+
+
+def check_writable(where: str, name: str, path: str | os.PathLike[str]) -> None:
+    """Before work is done for it: a file could be written here. Its folder is made."""
+    target = Path(path)
+    part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+    try:
+        if target.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        target.parent.mkdir(parents=True, exist_ok=True)
+        part.touch()
+        part.unlink()
+    except OSError as error:
+        found = f"{target} ({error.strerror or error})"
+        text = f"{where}: {name} must be a file that can be written, got {found}."
+        raise InputError(text) from error
 
 
 def write_result(where: str, path: str | os.PathLike[str], content: str) -> None:

@@ -7,6 +7,11 @@ import math
 CLOSE = 1e-9  # of a unit: a share of rows is a quotient, and rounds
 
 
+def rows_text(count: int) -> str:
+    """So many rows."""
+    return f"{count} row{'' if count == 1 else 's'}"
+
+
 def floored(share: float, decimals: int = 1) -> float:
     """A share in percent, rounded down: 0.8657 is 86.5."""
     scale = 10.0**decimals

@@ -77,6 +77,18 @@ def test_one_logit_squeezed_away_is_one_logit():
         audit(Squeezed(3), x, k=2)
 
 
+def test_numbers_of_numpy_are_numbers():
+    x, net = torch.rand(6, 4), nn.Linear(4, 2)
+    given = {"k": np.int64(2), "rows": np.int32(5), "seed": np.uint8(3), "chunk": np.int64(4)}
+    found = audit(net, x, minutes=np.float32(0.5), budget="fast", **given)
+    plain = audit(net, x, k=2, rows=5, seed=3, chunk=4, minutes=0.5, budget="fast")
+    assert found.found["rows"] == plain.found["rows"]
+    assert json.loads(json.dumps(found.to_dict()))["settings"]["k"] == 2
+    for bad in (np.float64(2), True, np.bool_(True)):
+        with pytest.raises(InputError, match="audit: k must be a positive whole number, got"):
+            audit(net, x, k=bad)
+
+
 def test_probabilities_are_no_logits():
     net = nn.Sequential(nn.Linear(4, 1), nn.Sigmoid())
     with pytest.raises(InputError, match=r"^audit: model must be one that returns logits, got"):
@@ -591,6 +603,7 @@ BAD = [
     ({"k": 6}, r"^audit: k must be in 1\.\.5 for 6 features, got 6"),
     ({"k": 2.0}, r"^audit: k must be a positive whole number, got 2\.0"),
     ({"budget": "huge"}, r"^audit: budget must be fast, standard or thorough, got huge"),
+    ({"minutes": "5"}, r"^audit: minutes must be None or a positive number, got '5'"),
     ({"minutes": -1}, r"^audit: minutes must be None or a positive number, got -1"),
     ({"rows": 0}, r"^audit: rows must be None or a positive whole number, got 0"),
     ({"chunk": 0}, r"^audit: chunk must be a positive whole number, got 0"),

@@ -92,6 +92,35 @@ def test_another_audits_file_is_left_as_it_is(tmp_path):
         Partial(tmp_path, "one")
 
 
+def test_the_commands_own_file_of_something_else_is_started_anew(tmp_path):
+    path = tmp_path / ".r2et-audit-0123456789ab.partial"
+    filled(path, 2)
+    Partial(path, "two").close()
+    again = Partial(path, "two")
+    assert again.done == {}
+    again.close()
+    assert len(path.read_bytes().splitlines()) == 1
+    path.write_text("my thesis\n")  # whose name is a coincidence
+    with pytest.raises(InputError, match="partial must be a file that an audit of the same"):
+        Partial(path, "one")
+    assert path.read_text() == "my thesis\n"
+
+
+def test_a_line_without_its_end_is_no_line(tmp_path):
+    """Cut just before its newline: what comes next would stand on the same line."""
+    path = tmp_path / "audit.partial"
+    filled(path, 2)
+    path.write_bytes(path.read_bytes()[:-1])
+    again = Partial(path, "one")
+    assert sorted(again.done) == [0]
+    again.add(part(1))
+    again.add(part(2))
+    again.close()
+    last = Partial(path, "one")
+    assert sorted(last.done) == [0, 1, 2]
+    last.close()
+
+
 def test_a_full_disk_costs_the_line_that_did_not_fit(tmp_path):
     path = tmp_path / "audit.partial"
     kept = Partial(path, "one")

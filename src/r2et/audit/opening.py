@@ -19,7 +19,8 @@ from safetensors.torch import load as parse_weights
 from torch import Tensor, nn
 
 from r2et.data import DATASETS, load
-from r2et.errors import InputError, first_line, require
+from r2et.errors import InputError, R2ETError, first_line, require
+from r2et.models.output import undisturbed
 from r2et.train import Trained, load_trained
 
 WHERE = "audit"
@@ -88,6 +89,26 @@ def open_rows(opened: Opened, source: str, target: str | None = None, where: str
         x, y = trained.read(source)
         return Rows(x, y, trained.names, trained.classes)
     return _plain_table(path, target)
+
+
+def check_rows(opened: Opened, rows: Rows, source: str, target: str | None) -> None:
+    """The model takes rows of this width; in words of the file, where the model has its own."""
+    if opened.trained is not None:
+        return
+    like = next((p for p in opened.model.parameters() if p.is_floating_point()), torch.empty(0))
+    try:
+        with undisturbed(opened.model), torch.no_grad():
+            opened.model(rows.x[:1].to(like.device, like.dtype))
+    except R2ETError:  # a sentence of its own
+        raise
+    except Exception as error:  # somebody's code may raise anything
+        names, shape = rows.names or (), tuple(rows.x.shape[1:])
+        listed = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
+        got = f"{len(names)} columns ({listed})" if names else f"rows of shape {shape}"
+        hint = "; is one of them the label (--target)?" if names and target is None else ""
+        said = f"{type(error).__name__}: {first_line(error)}"
+        got = f"{got} in {source}{hint} ({said})"
+        raise InputError(f"{WHERE}: DATA must be rows that the model takes, got {got}.") from error
 
 
 @contextmanager

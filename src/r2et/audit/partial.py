@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import re
 from pathlib import Path
 from typing import IO, Any
 
@@ -18,6 +19,7 @@ from r2et.errors import InputError, require
 from r2et.lock import take
 
 FORMAT = "r2et-audit-part/1"
+OWN = re.compile(r"\.r2et-audit-[0-9a-f]{12}\.partial")  # as the command line calls its own
 
 
 class Partial:
@@ -88,6 +90,8 @@ class Partial:
             begun = not lines or self._head().startswith(lines[0])
             require(begun, WHERE, "partial", what, self)
             return 0
+        if lines[0] != self._head() and self._own(lines[0]):
+            return 0
         require(lines[0] == self._head(), WHERE, "partial", what, self)
         end = len(lines[0])
         for line in lines[1:]:
@@ -100,6 +104,13 @@ class Partial:
             self.done[found.number] = found
             end += len(line)
         return end
+
+    def _own(self, head: bytes) -> bool:
+        """Whether the command line made the file, which nobody asked for: rows of other numbers, or
+        another version, then start it anew instead of being refused for it."""
+        value = _parsed(head)
+        made = value is not None and str(value.get("format")).startswith("r2et-audit-part/")
+        return made and OWN.fullmatch(self.path.name) is not None
 
     def __repr__(self) -> str:
         return f"{self.path} of something else"

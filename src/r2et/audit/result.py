@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from r2et.files import write_result
-from r2et.wording import floored_percent, proved_radius
+from r2et.wording import floored_percent, proved_radius, rows_text
 
 FORMAT = "r2et-audit/1"
 LINES = (
@@ -85,7 +85,7 @@ class Audit:
     def __str__(self) -> str:
         """The summary as lines of text."""
         told = self.found["summary"]
-        lines = [f"{self.name}: {told['rows']} rows, radius {told['radius']:g}"]
+        lines = [f"{self.name}: {rows_text(told['rows'])}, radius {told['radius']:g}"]
         for title, name, form in LINES:
             value = told.get(name)
             if value is not None:

@@ -27,6 +27,7 @@ from r2et.audit.shown import show
 from r2et.audit.source import Chunk, Source
 from r2et.audit.summary import curve, summarize
 from r2et.certify.interval import ASSUMPTIONS
+from r2et.checks import as_real, as_whole, check_k
 from r2et.engine import Engine, Lost
 from r2et.engine import engine as open_engine
 from r2et.errors import R2ETError, require
@@ -76,8 +77,11 @@ def audit(
     from there. names, classes: of features and classes, for people to read.
     """
     began = time.time()
-    good = minutes is None or (type(minutes) in (int, float) and 0 < minutes < math.inf)
-    require(good, WHERE, "minutes", "None or a positive number", minutes)
+    k, rows, seed, chunk = (as_whole(value) for value in (k, rows, seed, chunk))
+    minutes = as_real(minutes)
+    good = minutes is None or (type(minutes) is float and 0 < minutes < math.inf)
+    shown_as = repr(minutes) if isinstance(minutes, str) else minutes
+    require(good, WHERE, "minutes", "None or a positive number", shown_as)
     good = name is None or isinstance(name, str)
     require(good, WHERE, "name", "None or a text", name)
     good = partial is None or isinstance(partial, str | os.PathLike)
@@ -96,6 +100,7 @@ def audit(
     classes = _names("classes", classes, count, "class of the model")
     check_labels(source.y, count)
     baseline_of(WHERE, baseline, source.first)
+    check_k(WHERE, k, scores.shape[1])
     until = None if minutes is None else began + 60 * minutes
     kept = None if partial is None else Partial(partial, identity(model, settings))
     linear = LinearBaseline()
@@ -122,7 +127,12 @@ def audit(
             "versions": _versions(),
             "date": datetime.date.today().isoformat(),
             "seconds": time.time() - began,
-            "settings": {**settings.to_dict(), "minutes": minutes, "rows_given": source.given},
+            "settings": {
+                **settings.to_dict(),
+                "minutes": minutes,
+                "rows_given": source.given,
+                "rows_asked": source.total,
+            },
             "names": names,
             "shape": list(source.first.shape[1:]),
             "scores_shape": _layout(source.first, scores),

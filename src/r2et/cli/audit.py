@@ -8,7 +8,7 @@ from pathlib import Path
 
 import typer
 
-GATE = 3  # exit code of a failed gate
+BAD, GATE = 2, 3  # exit codes of what went wrong, and of a failed gate
 
 
 def command(
@@ -19,6 +19,8 @@ def command(
     k: int = typer.Option(None, help="How many reasons; by default those of the training."),
     radius: float = typer.Option(None, help="How far inputs may move; by default as in training."),
     norm: str = typer.Option("l2", help="l2 or linf."),
+    bounds: str = typer.Option(None, help="Least and greatest value of every feature, as 0,1."),
+    frozen: str = typer.Option(None, help="Columns that stay as they are, as age,sex."),
     html: str = typer.Option(None, help="Write the page here."),
     json_file: str = typer.Option(None, "--json", help="Write everything as JSON here; - prints."),
     fail_under: float = typer.Option(None, help="Exit with 3 where the gate's figure is below."),
@@ -37,13 +39,22 @@ def command(
     """How still a model's top-k explanations hold: proved, attacked, and beside what."""
     import torch
 
-    from r2et.audit.task import Request, failed
+    from r2et.audit.task import Request, failed, late
+    from r2et.errors import R2ETError
 
     torch.set_num_threads(1)
-    asked = Request(model, data, k, radius, norm, weights, target, name, gate, fail_under)
+    asked = Request(
+        *(model, data, k, radius, norm, weights, target, name, gate, fail_under, bounds, frozen)
+    )
+    notes: list[str] = []
+
+    def note(said: str) -> None:
+        notes.append(said)
+        typer.echo(said, err=True)
+
     try:
         found, partial = asked.run(
-            html or json_file,
+            {"--html": html, "--json": json_file},
             rows=rows,
             minutes=minutes,
             budget=budget,
@@ -52,21 +63,32 @@ def command(
             workers=workers,
             address=address,
             progress=True,
+            note=note,
         )
     except KeyboardInterrupt:
-        typer.echo("Stopped; the same command continues where this one was.", err=True)
+        kept = "" if notes else "; the same command continues where this one was"
+        typer.echo(f"Stopped{kept}.", err=True)
         raise typer.Exit(130) from None
-    if json_file == "-":
-        typer.echo(json.dumps(found.to_dict()))
-    else:
-        typer.echo(str(found))
-    if json_file not in (None, "-"):
-        found.to_json(json_file)
-    if html is not None:
-        found.to_html(html)
+    typer.echo(json.dumps(found.to_dict()) if json_file == "-" else str(found))
+    lost = False
+    for path, write in ((json_file, found.to_json), (html, found.to_html)):
+        if path in (None, "-"):
+            continue
+        try:
+            write(path)
+        except R2ETError as error:  # the other one may still be written
+            typer.echo(str(error), err=True)
+            lost = True
+    if html is not None and not lost:
         typer.echo(f"Page: {Path(os.path.abspath(html)).as_uri()}", err=True)
-    partial.unlink(missing_ok=True)
+    if lost and partial is not None:
+        typer.echo("What was measured is kept; the same command continues there.", err=True)
+    elif partial is not None and late(found):
+        typer.echo("What was measured is kept; with more --minutes it goes on there.", err=True)
+    elif partial is not None:
+        partial.unlink(missing_ok=True)
     reason = failed(found, gate, fail_under)
     if reason:
         typer.echo(reason, err=True)
-        raise typer.Exit(GATE)
+    if lost or reason:
+        raise typer.Exit(BAD if lost else GATE)

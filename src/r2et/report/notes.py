@@ -74,5 +74,6 @@ SETTINGS = {
     "chunk": "rows at once",
     "level": "level of the intervals",
     "rows_given": "rows given",
+    "rows_asked": "rows asked for",
     "limit": "largest radius searched",
 }
