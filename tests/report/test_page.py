@@ -67,10 +67,15 @@ def test_several_are_compared():
     table = re.search(r'<table class="compare">.*?</table>', text, re.S)[0]
     lines = {re.search(r'row">([^<]+)', line)[1]: line for line in table.split("<tr>")[2:]}
     cells = {name: re.findall(r"<td>(.*?)</td>", line) for name, line in lines.items()}
-    assert cells["AUC"] == ['<b>0.881</b> <span class="tag">best</span>', "0.879", "0.876", "0.860"]
+    shown = [re.sub(r'<span class="range">.*', "", cell) for cell in cells["AUC"]]
+    best = '<b>{}</b> <span class="tag">best</span>'.format
+    assert shown == [best("0.881"), best("0.879"), "0.876", "0.860"]  # 0.883 reaches 0.881
+    assert cells["AUC"][2].endswith('<span class="range">0.872 to 0.880</span>')
+    assert "too close to tell" not in lines["AUC"]
     assert cells["Rows proved"][3] == "not measured"
     assert "best" not in lines["AUC under attack"]  # all alike
     assert "best" not in lines["AUC of a linear model"]
+    assert "too close to tell" not in lines["AUC of a linear model"]
     assert "Not measured alike" not in text
     assert text.count("On the Pareto front: certified, r2et, vanilla.") == 4
 
@@ -92,7 +97,72 @@ def test_a_radius_sought_in_vain_is_the_best():
     assert "none found" in page_text([two])
     del two["counts"]["radius_attacked_median"]
     (line,) = [x for x in table([one, two]) if x["measure"].name == "radius_attacked_median"]
-    assert line["cells"][1] == {"text": "not measured", "best": False}
+    assert line["cells"][1] == {"text": "not measured", "span": "", "best": False}
+
+
+def figures(name, *ends):
+    """Two audits with these figures and intervals of one measure."""
+    found = []
+    for number, (low, value, high) in enumerate(ends):
+        one = tabular() | {"name": f"model {number}"}
+        one["settings"]["limit"] = 0.3
+        one["summary"] |= {f"{name}_low": low, name: value, f"{name}_high": high}
+        found.append(one)
+    (line,) = (line for line in table(found) if line["measure"].name == name)
+    return line
+
+
+def test_what_rows_cannot_tell_apart_is_not_called_best():
+    apart = figures("auc_clean", (0.80, 0.85, 0.90), (0.6, 0.65, 0.7))
+    assert [cell["best"] for cell in apart["cells"]] == [True, False]
+    close = figures("auc_clean", (0.80, 0.883, 0.90), (0.8, 0.88, 0.9))
+    assert [cell["best"] for cell in close["cells"]] == [False, False]
+    assert close["same"]
+    three = figures("auc_clean", (0.8, 0.85, 0.9), (0.8, 0.84, 0.9), (0.1, 0.2, 0.3))
+    assert [cell["best"] for cell in three["cells"]] == [True, True, False]
+    less = figures("sufficiency", (0.1, 0.2, 0.3), (0.01, 0.05, 0.09))
+    assert [cell["best"] for cell in less["cells"]] == [False, True]
+    at_limit = figures("radius_certified_median", *[(0.3, 0.3, 0.3)] * 2, (0.1, 0.1, 0.1))
+    told = [(cell["text"], cell["best"]) for cell in at_limit["cells"]]
+    assert told == [("at least 0.3", True), ("at least 0.3", True), ("0.1", False)]
+
+
+def test_what_was_not_measured_alike_has_no_best_and_no_front():
+    text = page_text([tabular(), audit("other", k=3, stable=0.1)])
+    assert ">best<" not in text
+    assert "Pareto front:" not in text
+    assert "No figure is called the best: they were not measured alike." in text
+
+
+def test_one_explanation_for_everybody_is_said_before_the_figures():
+    one, two = several()[:2]
+    assert "The same reasons for everybody" not in page_text([one, two])
+    two["summary"]["largest_top_k_share"] = 1.0
+    text = visible(page_text([one, two]))
+    said = "The same reasons for everybody: r2et (100 % of rows)."
+    assert text.index(said) < text.index("Rows proved")
+
+
+def test_long_parts_of_several_models_are_folded_but_for_the_first():
+    text = page_text(several())
+    folded = re.findall(r'<details class="fold"( open)?><summary>([^<]+)', text)
+    assert {name for opened, name in folded if opened} == {
+        "All figures of vanilla",
+        "Worst rows of vanilla",
+        "Thickness of vanilla",
+        "A row and a radius of vanilla",
+        "How vanilla was audited",
+    }
+    assert len(folded) == 20
+    assert text.count('href="#top"') == 5
+    assert 'class="fold"' not in page_text([tabular()])
+
+
+def test_one_row_is_one_row():
+    text = visible(page_text([audit(rows=1)]))
+    assert "1 row · 4 reasons" in text
+    assert "1 rows" not in text
+    assert "Only 1 row: what holds for so few says little about others." in text
 
 
 def test_equal_audits_have_no_best():

@@ -8,12 +8,13 @@ from typing import Any
 from markupsafe import Markup
 
 from r2et.report.findings import front
-from r2et.report.measures import COMPARED, MEASURES, Measure, written
+from r2et.report.labels import label
+from r2et.report.measures import COMPARED, MEASURES, Measure, span, written
 from r2et.report.numbers import ENDLESS, NONE, count, finite, fixed, percent, significant
-from r2et.report.svg import LETTER, Axes, both, ticks
+from r2et.report.svg import Axes, both, ticks
+from r2et.report.words import SAME_FOR_ALL
 
 Audits = Sequence[Mapping[str, Any]]
-LABEL = 18  # letters of a model's name on a chart
 ALIKE: tuple[tuple[str, Callable[[Mapping[str, Any]], str]], ...] = (
     ("k", lambda a: count(a["summary"]["k"])),
     ("radius", lambda a: significant(a["summary"].get("radius"))),
@@ -26,32 +27,66 @@ ALIKE: tuple[tuple[str, Callable[[Mapping[str, Any]], str]], ...] = (
 
 
 def table(audits: Audits) -> list[dict[str, Any]]:
-    """One line per measure: its words, and of each audit the figure and whether it is best."""
-    return [_line(MEASURES[name], audits) for name in COMPARED]
+    """One line per measure: its words, and of each audit the figure, interval and whether best."""
+    alike = not differences(audits)
+    return [_line(MEASURES[name], audits, alike) for name in COMPARED]
 
 
-def _line(measure: Measure, audits: Audits) -> dict[str, Any]:
-    values = [finite(a["summary"].get(measure.name)) for a in audits]
+def _line(measure: Measure, audits: Audits, alike: bool) -> dict[str, Any]:
     texts = [written(a, measure) for a in audits]
+    best = _best(measure, audits, texts) if alike and measure.better else [False] * len(texts)
+    known = [b for b, text in zip(best, texts, strict=True) if text != NONE]
+    # Nobody is best where all are.
+    same = len(known) > 1 and all(known)
+    return {
+        "measure": measure,
+        "same": same and len(set(texts)) > 1,
+        "cells": [
+            {"text": text, "span": span(a, measure), "best": b and not same and len(known) > 1}
+            for a, text, b in zip(audits, texts, best, strict=True)
+        ],
+    }
+
+
+def _best(measure: Measure, audits: Audits, texts: list[str]) -> list[bool]:
+    """Whose figure is best, and whose interval reaches that: these rows cannot tell them apart."""
+    if ENDLESS in texts:
+        return [text == ENDLESS for text in texts]
+    values = [finite(a["summary"].get(measure.name)) for a in audits]
     known = [v for v in values if v is not None]
-    best = ENDLESS if ENDLESS in texts and known else None
-    if best is None and measure.better and len(known) > 1 and min(known) != max(known):
-        leader = values.index(max(known) if measure.better == "higher" else min(known))
-        best = texts[leader]
+    if not known:
+        return [False] * len(texts)
+    leader = max(known) if measure.better == "higher" else min(known)
     # By what is written: a difference nobody sees makes nobody best.
-    if best is not None and all(t in (best, NONE) for t in texts):
-        best = None
-    return {"measure": measure, "cells": [{"text": t, "best": t == best} for t in texts]}
+    best = [text == texts[values.index(leader)] for text in texts]
+    for i, audit in enumerate(audits):
+        low, high = (finite(audit["summary"].get(f"{measure.name}_{e}")) for e in ("low", "high"))
+        if low is not None and high is not None:
+            best[i] |= low <= leader <= high
+    return best
+
+
+def cautions(audits: Audits) -> list[str]:
+    """What to know before the figures are compared."""
+    found = []
+    for audit in audits:
+        share = finite(audit["summary"].get("largest_top_k_share"))
+        if share is not None and share >= SAME_FOR_ALL and audit["summary"].get("rows") != 1:
+            found.append(f"{audit['name']} ({percent(share)} of rows)")
+    if not found:
+        return []
+    said = f"The same reasons for everybody: {', '.join(found)}."
+    return [f"{said} That is stable, and says little about anybody."]
 
 
 def differences(audits: Audits) -> list[str]:
     """In what the audits were not made alike, so that their figures cannot simply be compared."""
     found = []
-    for label, read in ALIKE:
+    for what, read in ALIKE:
         values = [read(a) for a in audits]
         if len(set(values)) > 1:
             by_name = zip(audits, values, strict=True)
-            found.append(f"{label}: " + ", ".join(f"{v} ({a['name']})" for a, v in by_name))
+            found.append(f"{what}: " + ", ".join(f"{v} ({a['name']})" for a, v in by_name))
     return found
 
 
@@ -66,7 +101,7 @@ def pareto(audits: Audits, measure: Measure, name: str) -> Markup | None:
         for a in audits
     ]
     known = [(label, x, y) for label, x, y in both_of if x is not None and y is not None]
-    if len(known) < 2:
+    if len(known) < 2 or differences(audits):
         return None
     points = [(x, y) for _, x, y in known]
     best = front(points)
@@ -76,18 +111,16 @@ def pareto(audits: Audits, measure: Measure, name: str) -> Markup | None:
     def draw(width: int) -> Markup:
         low, high = min(x for x, _ in points), max(x for x, _ in points)
         margin = 0.12 * (high - low) or 0.01
-        axes = Axes(width, 320, (low - margin, high + margin), (-0.04, 1.06), top=30)
-        axes.grid("AUC", measure.label.lower(), percent, ticks(0, 1, 5))
+        title = measure.label.lower()
+        axes = Axes(width, 320, (low - margin, high + margin), (-0.04, 1.12), top=26)
+        axes.grid("AUC", title, percent, ticks(0, 1, 5))
         steps = _staircase([points[i] for i in best])
         axes.add('<path class="front" d="{}"/>', axes.path(steps))
-        taken: list[tuple[float, float, float, float]] = []
         places = [axes.at(x, y) for x, y in points]
-        for (a, b), i in zip(places, range(len(places)), strict=True):
+        for i, (a, b) in enumerate(places):
             style = "best" if i in best else "other"
             axes.add('<circle class="{}" cx="{}" cy="{}" r="6"/>', style, a, b)
-            taken.append((a - 8, b - 8, a + 8, b + 8))
-        for (a, b), (label, _, _) in zip(places, known, strict=True):
-            _label(axes, a, b, label, taken)
+        label(axes, places, [name for name, _, _ in known], title)
         return axes.svg(
             f"{name}-{width}",
             f"{measure.label} against AUC",
@@ -103,27 +136,3 @@ def _staircase(points: Sequence[tuple[float, float]]) -> list[tuple[float, float
     for x, y in points[1:]:
         found += [(found[-1][0], y), (x, y)]
     return found
-
-
-def _label(
-    axes: Axes, a: float, b: float, label: str, taken: list[tuple[float, float, float, float]]
-) -> None:
-    """The model's name at the first free place around its point."""
-    short = label if len(label) <= LABEL else label[: LABEL - 1] + "…"
-    size = LETTER * len(short) + 2
-    spots = [(a + 11, b + dy) for dy in (-7, 17, 30, -21)]
-    spots += [(a - 11 - size, b + dy) for dy in (17, -7, 30, -21)]
-    spots += [(a - size / 2, b - 13), (a - size / 2, b + 22)]
-
-    def free(spot: tuple[float, float]) -> bool:
-        x, y = spot
-        inside = x >= axes.left and x + size <= axes.width and 12 <= y <= axes.height - axes.bottom
-        clear = all(
-            x + size < left or x > right or y < upper or y - 12 > lower
-            for left, upper, right, lower in taken
-        )
-        return inside and clear
-
-    x, y = next((s for s in spots if free(s)), spots[0])
-    taken.append((x, y - 12, x + size, y))
-    axes.text((round(x, 1), round(y, 1)), short, "strong haloed")

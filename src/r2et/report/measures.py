@@ -113,8 +113,8 @@ def written(audit: Mapping[str, Any], measure: Measure, end: str = "") -> str:
 
 def span(audit: Mapping[str, Any], measure: Measure) -> str:
     """The interval of a figure in words; empty where there is none, or both ends are one bound."""
-    low, high = (audit["summary"].get(f"{measure.name}_{end}") for end in ("low", "high"))
-    if finite(low) is None or finite(high) is None:
+    figures = (audit["summary"].get(f"{measure.name}{end}") for end in ("", "_low", "_high"))
+    if any(finite(figure) is None for figure in figures):
         return ""
     least, most = (written(audit, measure, end) for end in ("_low", "_high"))
     if least == most == written(audit, measure) and least.startswith("at least"):

@@ -74,6 +74,12 @@ def count(value: Any) -> str:
     return text.replace(",", THIN).replace("-", MINUS)
 
 
+def rows_of(value: Any) -> str:
+    """So many rows."""
+    number = finite(value)
+    return f"{count(value)}{SPACE}row{'' if number == 1 else 's'}"
+
+
 def percent(value: Any) -> str:
     """A share, with as many decimals (at most 2) as it takes not to read as none or all."""
     number = finite(value)

@@ -19,7 +19,15 @@ from r2et.report import charts, compare, notes, words
 from r2et.report.findings import class_count, endless, pairs, shares_at_radius
 from r2et.report.images import is_map
 from r2et.report.measures import GROUPS, MEASURES, cards, span, written
-from r2et.report.numbers import count, finite, percent, percents, proved_percent, significant
+from r2et.report.numbers import (
+    count,
+    finite,
+    percent,
+    percents,
+    proved_percent,
+    rows_of,
+    significant,
+)
 from r2et.report.reading import check_audit
 from r2et.report.rows import row_views
 
@@ -58,7 +66,7 @@ def html(audits: Sequence[Mapping[str, Any]], *, title: str | None = None) -> st
         lstrip_blocks=True,
     )
     environment.globals.update(percent=percent, proved_percent=proved_percent)
-    environment.globals.update(significant=significant, count=count)
+    environment.globals.update(significant=significant, count=count, rows_of=rows_of)
     return environment.get_template("page.html").render(
         title=title or f"Explanation audit: {subject}",
         views=views,
@@ -144,7 +152,7 @@ def _figures(audit: Mapping[str, Any]) -> list[dict[str, Any]]:
                     "measure": m,
                     "text": written(audit, m),
                     "measured": known or vain,
-                    "span": span(audit, m) if known else "",
+                    "span": span(audit, m),
                     "rows": "" if behind is None else count(behind),
                 }
             )
@@ -163,10 +171,10 @@ def _scatters(audit: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
                 finite(f) is None and finite(v) is not None
                 for v, f in zip(rows.get(column), rows.get("first_flip"), strict=True)
             )
-            said = f"{charts.correlated(both)} {count(both.total)} rows"
+            said = f"{charts.correlated(both)} {rows_of(both.total)}"
             if len(both.points) < both.total:
                 said += f", of which {len(both.points)} are drawn"
-            said += f"; {count(never)} more rows never flipped." if never else "."
+            said += f"; {rows_of(never)} more never flipped." if never else "."
             found.append({"label": label, "svg": drawn, "said": said})
     return found
 
@@ -178,6 +186,7 @@ def _compared(audits: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "names": [a["name"] for a in audits],
         "lines": compare.table(audits),
         "differences": compare.differences(audits),
+        "cautions": compare.cautions(audits),
         "pareto": [(m, svg) for m, svg in drawn if svg is not None],
     }
 

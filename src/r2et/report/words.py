@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from r2et.report.findings import Shares
-from r2et.report.numbers import count, finite, fixed, percent, percents, significant
+from r2et.report.numbers import finite, fixed, percent, percents, rows_of, significant
 
 NORMS = {
     "l2": "Euclidean length over all features",
@@ -69,6 +69,7 @@ def _rows(share: float, some: str, every: str, none: str) -> str:
 
 SAME_FOR_ALL = 0.9  # share of the commonest top-k set from which on there is hardly any other
 AS_ACCURATE = 0.005  # of AUC
+FEW_ROWS = 20
 
 
 def cautions(summary: Mapping[str, Any], shares: Shares, classes: int = 2) -> list[str]:
@@ -82,11 +83,15 @@ def cautions(summary: Mapping[str, Any], shares: Shares, classes: int = 2) -> li
     said = (
         (
             shares.conflicts > 0,
-            f"{count(shares.conflicts)} rows are proved and yet were changed by an attack. A proof"
-            " cannot be both: do not rely on this audit, and report it as a bug of r2et.",
+            f"Proved and yet changed by an attack: {rows_of(shares.conflicts)}. A proof excludes"
+            " that: do not rely on this audit, and report it as a bug of r2et.",
         ),
         (
-            largest >= SAME_FOR_ALL,
+            value("rows") < FEW_ROWS,
+            f"Only {rows_of(summary.get('rows'))}: what holds for so few says little about others.",
+        ),
+        (
+            largest >= SAME_FOR_ALL and value("rows") != 1,
             f"{percent(largest)} of rows get the same reasons. Reasons that are the same for"
             " everybody are stable, and say little about anybody.",
         ),

@@ -127,5 +127,5 @@ function start(section) {
 document.querySelectorAll(".explorer").forEach(start);
 // On paper nothing can be unfolded.
 addEventListener("beforeprint", () => {
-  document.querySelectorAll("details").forEach((part) => { part.open = true; });
+  document.querySelectorAll("details:not(.screen)").forEach((part) => { part.open = true; });
 });
