@@ -1,5 +1,7 @@
 """The parts of StrongAttack and what the judge notes, each against a small case done by hand."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from torch import nn
@@ -238,6 +240,21 @@ def test_through_keeps_a_given_target():
     direct = attack(model, Gradient(), x, k=2, target=target)
     assert torch.equal(through(model, Gradient(), x, k=2, target=target).x_adv, direct.x_adv)
     assert not torch.equal(attack(model, Gradient(), x, k=2).x_adv, direct.x_adv)
+
+
+@pytest.mark.parametrize("through", [None, Gradient(of="probability")])
+def test_one_run_gives_the_best_and_the_last(through):
+    model, x = make(lambda: mlp(act="tanh")), randn(40, 6)
+    attack = ERAttack(L2(6.0), steps=40, step_size=0.3, through=through, chunk=17)
+    best, last = attack.best_and_last(model, Gradient(), x, k=2)
+    for keep, found in (("best", best), ("last", last)):
+        alone = replace(attack, keep=keep)(model, Gradient(), x, k=2)
+        assert torch.equal(found.precision, alone.precision)
+        assert torch.equal(found.kept, alone.kept)
+        assert torch.equal(found.first_flip, alone.first_flip)
+        torch.testing.assert_close(found.x_adv, alone.x_adv)
+    assert bool((best.precision < last.precision).any())  # the two do differ here
+    assert not bool(last.kept.all())
 
 
 def test_minimum_norm_asks_the_strong_attack_about_the_given_target(monkeypatch):

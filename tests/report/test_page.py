@@ -238,7 +238,7 @@ def test_features_by_the_thousand_are_not_all_listed():
     assert len(text.encode()) < 300_000
     best = max(range(3000), key=made["shown"][0]["scores"].__getitem__)
     assert f'feature {best}</th><td role="cell"><span class="rank">1</span>' in text
-    assert "3000 input values move." in visible(text)
+    assert "3000 input values move: these 8, and 2992 smaller." in visible(text)
 
 
 def test_the_same_audit_gives_the_same_bytes():

@@ -98,6 +98,21 @@ class Attack(ABC):
         generator: torch.Generator | None = None,
     ) -> AttackResult:
         """Attack the top k of each row of x (B, ...); repeats unless a generator says otherwise."""
+        (found,) = self._run(Judge, self.judged_by, model, explainer, x, k, target, generator)
+        return found
+
+    def _run(
+        self,
+        judged: type[Judge],
+        keep: str,
+        model: nn.Module,
+        explainer: Explainer,
+        x: Tensor,
+        k: int,
+        target: Tensor | int | None,
+        generator: torch.Generator | None,
+    ) -> tuple[AttackResult, ...]:
+        """The results of a judge, over all chunks."""
         where = type(self).__name__
         check_model_input(where, model, x)
         given = target_rows(where, target, x)
@@ -117,7 +132,7 @@ class Attack(ABC):
                 problem = Problem.pose(
                     *(where, model, explainer, self.region, clean, k, chosen), number
                 )
-                judge = Judge(problem, self.judged_by, self.flip_below)
+                judge = judged(problem, keep, self.flip_below)
                 left = len(clean) * self.length
                 for proposal in self.propose(problem, judge, generator):
                     if len(proposal.rows):
@@ -126,8 +141,11 @@ class Attack(ABC):
                     left -= step
                     advance(step)
                 advance(left)  # rows that finish early, searches with nothing to search
-                parts.append(judge.result())
-        return AttackResult(*(torch.cat(column) for column in zip(*parts, strict=True)))
+                parts.append(judge.results())
+        return tuple(
+            AttackResult(*(torch.cat(column) for column in zip(*some, strict=True)))
+            for some in zip(*parts, strict=True)
+        )
 
     @property
     def judged_by(self) -> str:
@@ -192,13 +210,17 @@ class Judge:
             # By more than rounding: the same point, looked at alone, must flip as well.
             clearly = part.flips(found).view(shape)
             value = torch.where((precision < 1) & clearly, far, torch.inf)
+        self.take(points, rows, value)
+        return precision
+
+    def take(self, points: Tensor, rows: Tensor, value: Tensor) -> None:
+        """Keep of points (m * A, ...) with values (m, A) those that this judge is to keep."""
         value, pick = value.min(0)  # the best of several points for one row
         better = torch.ones_like(pick).bool() if self.keep == "last" else value < self.value[rows]
         chosen = better.nonzero().flatten()
         if len(chosen):
             self.x_adv[rows[chosen]] = points[pick[chosen] * len(rows) + chosen]
             self.value[rows[chosen]] = value[chosen].to(self.value)
-        return precision
 
     def _note_flips(self, precision: Tensor, rows: Tensor) -> None:
         flips = precision < self.flip_below
@@ -222,3 +244,25 @@ class Judge:
             x_adv = torch.where(held, problem.x, x_adv)
         distance = problem.region.distance(x_adv, problem.x)
         return AttackResult(x_adv, precision, kept, distance, self.first_flip)
+
+    def results(self) -> tuple[AttackResult, ...]:
+        """All that this judge has kept."""
+        return (self.result(),)
+
+
+class BothJudge(Judge):
+    """Keeps the last proposal of each row, and beside it the best on the way."""
+
+    def __init__(self, problem: Problem, keep: str, flip_below: float) -> None:
+        super().__init__(problem, keep, flip_below)
+        self.best = Judge(problem, "best", flip_below)
+
+    def __call__(self, proposal: Proposal) -> Tensor:
+        precision = super().__call__(proposal)
+        self.best.take(proposal.points.detach(), proposal.rows, precision)
+        return precision
+
+    def results(self) -> tuple[AttackResult, ...]:
+        """The best, then the last."""
+        self.best.first_flip = self.first_flip
+        return self.best.result(), self.result()

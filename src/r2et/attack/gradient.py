@@ -11,7 +11,15 @@ import torch
 from torch import Tensor, nn
 
 from r2et.attack import objectives
-from r2et.attack.base import Attack, Judge, Proposal, check_between, check_count
+from r2et.attack.base import (
+    Attack,
+    AttackResult,
+    BothJudge,
+    Judge,
+    Proposal,
+    check_between,
+    check_count,
+)
 from r2et.attack.constraints import CONSTRAINTS, Constraint
 from r2et.attack.descent import Descent
 from r2et.attack.problem import Objective, Problem
@@ -58,6 +66,20 @@ class GradientAttack(Attack):
     @property
     def length(self) -> int:
         return self.steps
+
+    def best_and_last(
+        self,
+        model: nn.Module,
+        explainer: Explainer,
+        x: Tensor,
+        *,
+        k: int,
+        target: Tensor | int | None = None,
+        generator: torch.Generator | None = None,
+    ) -> tuple[AttackResult, AttackResult]:
+        """What keep="best" and keep="last" give, from one run."""
+        best, last = self._run(BothJudge, "last", model, explainer, x, k, target, generator)
+        return best, last
 
     @abstractmethod
     def objective(self) -> Objective:

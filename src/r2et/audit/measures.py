@@ -146,8 +146,7 @@ def papers(part: Part) -> Columns:
         norm=s.norm,
         through=_of_probability(s.explainer),
     )
-    best = attack(part.model, s.explainer, part.x, k=s.k)
-    last = replace(attack, keep="last")(part.model, s.explainer, part.x, k=s.k)
+    best, last = attack.best_and_last(part.model, s.explainer, part.x, k=s.k)
     return {
         "precision_er": best.precision,
         "radius_er": best.radius,

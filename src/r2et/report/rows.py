@@ -101,7 +101,7 @@ def _step(
         "say": _say(audit, step, k - len(left) if kept is None else round(kept * k), pixels),
         "moved": "" if pixels else _moved(audit, left, entered),
         "changes": _changes(audit, row, step),
-        "more": _more(row, step),
+        "more": _more(row, step, pixels),
     }
     if pixels:
         shape = audit["scores_shape"]
@@ -189,7 +189,7 @@ def _changes(
     ]
 
 
-def _more(row: Mapping[str, Any], step: Mapping[str, Any]) -> str:
+def _more(row: Mapping[str, Any], step: Mapping[str, Any], pixels: bool) -> str:
     """What the table of changes, or the picture of them, leaves out."""
     moves = _moves(row, step)
     if not moves:
@@ -198,7 +198,8 @@ def _more(row: Mapping[str, Any], step: Mapping[str, Any]) -> str:
     rest = moves[CHANGES:]
     if not rest:
         return largest
-    return f"{count(len(moves))} input values move. {largest}"
+    listed_here = "" if pixels else f": these {CHANGES}, and {count(len(rest))} smaller"
+    return f"{count(len(moves))} input values move{listed_here}. {largest}"
 
 
 def _moves(row: Mapping[str, Any], step: Mapping[str, Any]) -> list[tuple[int, float]]:
