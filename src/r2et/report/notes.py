@@ -51,7 +51,8 @@ GLOSSARY = (
     ("Certified, proved", "No change within the radius can alter the set of reasons."),
     (
         "Confidence interval",
-        "Where the figure would lie for other rows of the same kind (bootstrap).",
+        "Where the figure would lie for other rows of the same kind: exact for shares of rows, by"
+        " bootstrap for other means, by order statistics for medians. A single row has none.",
     ),
     ("First flip", "The step of the papers' attack at which a reason is lost for the first time."),
     ("Hessian norm", "How strongly the explanation bends at the row; large is fragile."),
