@@ -5,17 +5,22 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 from matplotlib.figure import Figure
 from PIL import Image
 
 from bench_run import GRID
 from r2et.bench.cases import case
 from r2et.bench.draw import draw, remarks
+from r2et.bench.drawn import on_the_way
 from r2et.bench.figures import PICTURES
 from r2et.bench.panel import Panel
-from r2et.bench.plots import constrained, correlation, front, maps, spread, trade_off
+from r2et.bench.plots import constrained, correlation, front, maps, spearman, spread, trade_off
+from r2et.bench.reading import follows, lines, said
 from r2et.bench.run import Runner, run_figure
 from r2et.errors import InputError
+from r2et.explain import Gradient
+from r2et.rank import precision_at_k, thickness
 
 ROWS = 6
 
@@ -24,7 +29,8 @@ def some(figure):
     """Made-up panels of a figure."""
     flips = {"first_flip_rows": [1, 2, 3, -1, 5, 6]}
     names = ("adversarial_rows", "hessian_rows", "gaussian_rows", "gaussian_least_rows")
-    steps = {**flips, **{n: [0.1 * i for i in range(ROWS)] for n in names}}
+    seed = {**flips, **{n: [0.1 * i for i in range(ROWS)] for n in names}}
+    steps = {"way_points": 201, "seeds": [seed, seed]}
     shown = [{"row": 0, "precision": 0.5, "before": [0.1] * 16, "after": [0.2] * 16}]
     point = {"attack": "er", "constraint": "gda", "share": 1.0, "precision": 0.5}
     values = {
@@ -62,6 +68,96 @@ def test_correlation_of_rows_that_flip():
     assert math.isnan(correlation([-1, -1], [0.1, 0.2])[0])
 
 
+def test_rows_that_never_flip_count_as_the_last():
+    steps, thick = [1, 2, 3, -1, -1], [0.1, 0.2, 0.3, 1.0, 0.9]
+    assert correlation(steps, thick, every=True) == (pytest.approx(0.975, abs=1e-3), 5)
+    assert correlation(steps, [9, 9.1, 9.2, 0.1, 0.2], every=True)[0] < 0 < 1
+    # in whatever order, and as ties: the two ranks in between are shared
+    one, other = (correlation(steps, [0.1, 0.2, 0.3, *two], every=True)[0] for two in PAIR)
+    assert one == other
+
+
+PAIR = ((0.8, 0.9), (0.9, 0.8))
+
+
+def seeds(*thickness, bent=(0.5,) * 4):
+    """A panel of rows that flip one after another, a seed for each list."""
+    told = [
+        {"first_flip_rows": [1, 2, 3, 4], "adversarial_rows": t, "hessian_rows": bent}
+        for t in thickness
+    ]
+    return Panel("figure4", "adult", "r2et", {"way_points": 201, "seeds": told})
+
+
+def test_thickness_follows_steps_with_every_seed_or_with_some():
+    up, down = [0.1, 0.2, 0.3, 0.4], [0.4, 0.3, 0.2, 0.1]
+    assert follows(seeds(up, up)) == "yes"
+    assert follows(seeds(up, down)) == "with 1 of 2 seeds"
+    assert follows(seeds(down, down)) == "no"
+    assert follows(seeds(up, bent=down)) == "no"  # the Hessian norm tells as much
+    assert spearman(seeds(up, down), "adversarial_rows") == "0.00 (-1.00 to 1.00)"
+
+
+def test_thickness_on_the_way_sees_every_swap():
+    """However late a row's top k changes: the end of the way is one of the points.
+
+    On a piecewise-linear network scores are constant between kinks, and swap at once.
+    """
+    torch.manual_seed(0)
+    network = torch.nn.Sequential(
+        torch.nn.Linear(6, 32), torch.nn.ReLU(), torch.nn.Linear(32, 2)
+    ).double()
+    explainer, k = Gradient(of="probability"), 3
+    x = torch.randn(200, 6, dtype=torch.float64)
+    scores = explainer.at(network, x)
+    # The first point of a way out at which the top k has changed: late swaps only.
+    for share in torch.linspace(0, 1, 400)[1:]:
+        x_adv = x + share * (x.flip(0) - x)
+        kept = precision_at_k(scores(x), scores(x_adv), k)
+        if (kept < 1).float().mean() > 0.3:
+            break
+    found = on_the_way(network, explainer, x, x_adv, k, "probability")
+    assert (kept < 1).sum() > 50
+    assert (found[kept < 1] < 1).all()
+    coarse = thickness(
+        network,
+        x,
+        k,
+        explainer=explainer,
+        kind="probability",
+        distribution="adversarial",
+        x_adv=x_adv,
+    )
+    assert (coarse[kept < 1] == 1).any()  # which ten points do not see
+    fine = thickness(
+        network,
+        x,
+        k,
+        explainer=explainer,
+        kind="probability",
+        distribution="adversarial",
+        x_adv=x_adv,
+        points=4001,
+    )
+    assert torch.allclose(found, fine, atol=0.01)
+
+
+def test_the_gap_on_the_way_is_the_mean_gap():
+    """Point by point: the mean of the top k's scores less the others', in the order at x."""
+    torch.manual_seed(1)
+    network = torch.nn.Sequential(torch.nn.Linear(5, 9), torch.nn.Tanh(), torch.nn.Linear(9, 2))
+    network.double()
+    x, x_adv = torch.randn(2, 7, 5, dtype=torch.float64)
+    found = on_the_way(network, Gradient(), x, x_adv, 2, "gap")
+    for row in range(7):
+        scores = Gradient().at(network, x[row : row + 1])
+        order = scores(x[row : row + 1])[0].argsort(descending=True)
+        shares = [(i + 0.5) / 200 for i in range(200)] + [1.0]
+        ways = [scores(x[row : row + 1] + t * (x_adv - x)[row : row + 1])[0] for t in shares]
+        gaps = [float(at[order[:2]].mean() - at[order[2:]].mean()) for at in ways]
+        assert float(found[row]) == pytest.approx(sum(gaps) / 201)
+
+
 def test_the_front():
     points = [(1.0, 5.0), (2.0, 3.0), (3.0, 4.0), (4.0, 1.0)]
     assert front(points, low=True) == [(1.0, 5.0), (2.0, 3.0), (4.0, 1.0)]
@@ -89,14 +185,22 @@ def test_the_front_is_without_those_that_do_not_count():
         placed("linear", 0.96, 1.0),
     ]
     axes, marks = drawn(trade_off, panels, "er auc")
-    assert np.allclose(marks["Pareto front"].get_xydata(), [(0.9, 50), (0.7, 80)])
-    hollow = marks["unreliable, off the front"]
+    assert np.allclose(marks["Pareto front of all"].get_xydata(), [(0.9, 50), (0.7, 80)])
+    hollow = marks["AUC too low, off the fronts"]
     assert np.allclose(hollow.get_offsets(), [(0.95, 95)])
     assert np.allclose(hollow.get_facecolor(), 1)
     assert sorted(text.get_text() for text in axes.texts) == ["linear", "r2et", "sp", "wd"]
     assert remarks("figure7", panels) == ["unreliable, drawn hollow: adult sp (its AUC fell)"]
     _, marks = drawn(trade_off, panels, "er auc_attacked")
-    assert np.allclose(marks["Pareto front"].get_xydata(), [(0.8, 50), (0.6, 80)])
+    assert np.allclose(marks["Pareto front of all"].get_xydata(), [(0.8, 50), (0.6, 80)])
+
+
+def test_the_papers_methods_have_a_front_of_their_own():
+    panels = [placed("r2et", 0.9, 0.5), placed("wd", 0.7, 0.8), placed("certified", 0.95, 1.0)]
+    _, marks = drawn(trade_off, panels, "er auc")
+    assert np.allclose(marks["Pareto front of all"].get_xydata(), [(0.95, 100)])
+    theirs = marks["Pareto front of the papers' methods"]
+    assert np.allclose(theirs.get_xydata(), [(0.9, 50), (0.7, 80)])
 
 
 def test_labels_are_spread():
@@ -152,10 +256,12 @@ def test_where_all_failed_the_reason_is_drawn(tmp_path):
         assert picture.convert("L").getextrema()[0] < 100
 
 
-def test_correlations_of_all_measures_are_told():
-    said = remarks("figure2", some("figure2")[:1])
-    assert len(said) == 1
-    assert said[0].count("1.00") == 4
+def test_correlations_of_all_quantities_are_told():
+    (sentence,) = said(some("figure2")[:1])
+    assert sentence.count("(1.00 to 1.00)") == 0
+    assert sentence.count("thickness") == 3
+    assert [row[0] for row in lines(some("figure4")[0])[1]] == ["all", "those that flip"]
+    assert lines(some("figure4")[0])[1][1][2:4] == ("1.00 (1.00 to 1.00)",) * 2
 
 
 def test_a_file_that_is_no_panel():

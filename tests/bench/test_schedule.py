@@ -3,11 +3,14 @@
 import hashlib
 import json
 import time
+from contextlib import suppress
+from dataclasses import replace
 
 import pytest
 
 from bench_tasks import Sum
 from r2et.bench.choice import Choice
+from r2et.bench.grid import Grid, chosen
 from r2et.bench.record import OF_NETWORK, Record, Records
 from r2et.bench.schedule import carry_out
 from r2et.bench.task import Given, Measure, Train
@@ -136,8 +139,58 @@ def test_the_choice(candidates, index, met):
     )
     choice = Choice(tried, Measure(Train("adult", "vanilla"), "validation"))
     told = [{"auc_validation": a, "precision": p} for a, p in [*candidates, (0.90, 0.1)]]
+    told += [{"epoch_kept": 3}] * len(candidates)
     done = choice.do(tuple(Given(Record({}, measured)) for measured in told))
     assert done.measured["index"] == index
     assert done.measured["met"] is met
     assert bool(done.unreliable) is not met
     assert done.measured["candidates"][index]["changes"] == {"weight": float(index)}
+
+
+@pytest.mark.parametrize(("kept", "index"), [((4, 4), 1), ((4, -1), 0), ((-1, -1), 1)])
+def test_a_retraining_that_is_vanilla_still_is_not_preferred(kept, index):
+    trains = [Train("adult", "r2et", (("weight", w),), retrain=True) for w in (0.1, 0.2)]
+    tried = tuple(Measure(train, "validation") for train in trains)
+    choice = Choice(tried, Measure(Train("adult", "vanilla"), "validation"))
+    told = [{"auc_validation": 0.9, "precision": p} for p in (0.5, 0.6, 0.6)]
+    told += [{"epoch_kept": epoch} for epoch in kept]
+    assert [need.name for need in choice.needs[3:]] == [train.name for train in trains]
+    done = choice.do(tuple(Given(Record({}, measured)) for measured in told))
+    assert done.measured["index"] == index
+
+
+def tried_weights(grid, low_from):
+    """The weights that are tried of r2et, where the AUC is too low from one of them on."""
+    plan, seen = chosen(grid, "adult", "r2et"), []
+
+    def record(task):
+        told = task.settings()
+        if told["kind"] == "choice":
+            seen.extend(dict(m.of.changes)["weight"] for m in task.tried)
+            return Record(told, {"index": len(task.tried) - 1}, name=task.name)
+        low = dict(getattr(task, "of", task).changes).get("weight", 0) >= low_from
+        return Record(told, {"auc_validation": 0.8 if low else 0.9}, name=task.name)
+
+    with suppress(StopIteration):
+        wanted = next(plan)
+        while True:
+            wanted = plan.send([record(task) for task in wanted])
+    return seen
+
+
+def test_larger_weights_are_tried_until_the_auc_is_too_low():
+    """So the last of a grid is chosen only where the next one would not count."""
+    usual = [0.003, 0.01, 0.03, 0.1]
+    grid = Grid(("adult",), ("r2et",), seeds=1)
+    assert tried_weights(grid, 0.1) == usual
+    assert tried_weights(grid, 0.3) == [*usual, 0.3]
+    assert tried_weights(grid, 3.0) == [*usual, 0.3, 1.0, 3.0]
+    assert tried_weights(grid, 1e9) == [*usual, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0]
+    assert tried_weights(replace(grid, beyond=False), 1e9) == usual
+    assert tried_weights(replace(grid, weights=(0.5,)), 1e9) == [0.5]
+
+
+def test_a_claims_grid_is_that_of_its_run():
+    grid = Grid(("adult",), ("r2et",), seeds=2, epochs=4, rows=7, steps=9, weights=(0.5,))
+    assert Grid.of(grid.told(), "adult", "r2et") == grid
+    assert Grid.of({"seeds": 3}, "adult", "wd").beyond is False  # from before there was a beyond

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from inspect import signature
 
 import pytest
 
@@ -11,16 +12,19 @@ from r2et.bench.cases import CASES, TABLES, standing
 from r2et.bench.claim import Claim, Figures, load_claims, save_claims
 from r2et.bench.figures import PICTURES
 from r2et.bench.grid import Chosen, Grid
+from r2et.bench.groups import ADDITIONS, OTHERS, R2ET_VARIANTS, family
 from r2et.bench.papers import figure, papers
 from r2et.bench.record import Record
 from r2et.bench.render import latex, markdown, missing, page
 from r2et.bench.spec import Part, Spec, precision
-from r2et.bench.table import family, make_table
+from r2et.bench.table import make_table
 from r2et.bench.tables import SPECS, TABLE_NAMES, spec
 from r2et.bench.task import Measure, Train
 from r2et.bench.verdict import measured
 from r2et.errors import InputError
-from r2et.train import RECIPES
+from r2et.train import RECIPES, fit
+from r2et.train.fit import RETRAINING_EPOCHS
+from r2et.train.start import SLACK
 
 SPEC = Spec(
     "table1", "Title", (precision("P", "er", None), Part("AUC", "clean", "auc", higher=None))
@@ -80,15 +84,58 @@ def test_less_is_better_where_it_is():
     assert marks(made(claim("sp", [0.9]), claim("r2et", [0.1]), spec=low))["r2et"][0] == "best"
 
 
+APART = [0.9, 0.8, 0.9, 0.8, 0.9, 0.8], [0.7, 0.65, 0.7, 0.6, 0.7, 0.6]
+
+
 def test_the_dagger_needs_rows_that_differ_all_the_same_way():
-    apart = [0.9, 0.8, 0.9, 0.8, 0.9, 0.8], [0.7, 0.65, 0.7, 0.6, 0.7, 0.6]
-    found = marks(made(claim("r2et", [0.85], apart[0]), claim("sp", [0.66], apart[1])))
-    assert found["r2et"] == ("best", True)
-    found = marks(made(claim("r2et", [0.66], apart[1]), claim("sp", [0.85], apart[0])))
-    assert found["sp"] == ("best", True)
+    good, bad = [0.85, 0.84], [0.66, 0.65]
+    found = marks(made(claim("r2et", good, APART[0]), claim("sp", bad, APART[1])))
+    assert found["r2et"] == ("best", "†")
+    found = marks(made(claim("r2et", bad, APART[1]), claim("sp", good, APART[0])))
+    assert found["sp"] == ("best", "†")
     mixed = [0.9, 0.1, 0.8, 0.2, 0.9, 0.3], [0.1, 0.9, 0.2, 0.8, 0.3, 0.7]
-    found = marks(made(claim("r2et", [0.53], mixed[0]), claim("sp", [0.5], mixed[1])))
-    assert found["r2et"] == ("best", False)
+    found = marks(made(claim("r2et", [0.53, 0.53], mixed[0]), claim("sp", [0.5, 0.5], mixed[1])))
+    assert found["r2et"] == ("best", "")
+
+
+def test_the_dagger_needs_every_seed():
+    """Rows of the same networks are no new networks."""
+    other = claim("sp", [0.6, 0.6], APART[1])
+    assert marks(made(claim("r2et", [1.0, 0.59], APART[0]), other))["r2et"] == ("best", "")
+    assert marks(made(claim("r2et", [0.9, 0.61], APART[0]), other))["r2et"] == ("best", "†")
+    one = made(claim("r2et", [0.9], APART[0]), claim("sp", [0.6], APART[1]))
+    assert marks(one)["r2et"] == ("best", "")
+
+
+def test_our_additions_have_a_dagger_of_their_own():
+    """The papers' R2ET is compared with the papers' other methods, whatever we add."""
+    rows = [claim("r2et", [0.5, 0.5], APART[1]), claim("sp", [0.8, 0.8], APART[0])]
+    higher = [row + 0.05 + 0.01 * (i % 2) for i, row in enumerate(APART[0])]
+    found = marks(made(*rows, claim("certified", [0.9, 0.9], higher)))
+    assert found == {"r2et": ("", ""), "sp": ("second", "†"), "certified": ("best", "‡")}
+    found = marks(made(*rows, claim("certified", [0.7, 0.7], APART[1])))
+    assert found["certified"] == ("second", "")
+
+
+def test_what_rests_on_ties_is_marked_and_not_compared():
+    table = made(claim("r2et", [0.9], tied=0.06), claim("sp", [0.8], tied=0.05), claim("wd", [0.7]))
+    assert marks(table) == {"r2et": ("", ""), "sp": ("best", ""), "wd": ("second", "")}
+    for text in (markdown(table), latex(table), page("Title", [table])):
+        assert "90.0?" in text
+        assert "80.0?" not in text
+
+
+def test_every_format_says_what_its_marks_mean():
+    picked = replace(claim("wd", [0.7, 0.8]), chosen={"weight_decay": 0.125})
+    table = made(picked, claim("r2et", [0.9, 0.9]))
+    for text in (latex(table), page("Title", [table])):
+        assert "Bold: the best; underlined: the next." in text
+        assert "of the same sign with every seed" in text
+        assert "0.125" in text
+    assert r"\label{tab:table1-adult}" in latex(table)
+    assert "needs \\usepackage{booktabs}" in latex(table)
+    (caption,) = (line for line in latex(table).splitlines() if "caption" in line)
+    assert caption == r"\caption{Title, adult.}"
 
 
 def test_what_is_missing_and_what_is_doubted_is_said_in_every_format():
@@ -100,7 +147,8 @@ def test_what_is_missing_and_what_is_doubted_is_said_in_every_format():
         assert "wd P: 3 of 9 rows have equal scores." in text
     assert "<sub>0.9</sub>" in markdown(table)
     linked = markdown(table, lambda row: f"records/{row.claim.name}")
-    assert "**[90.0](records/table1/adult-r2et.json)**" in linked
+    assert "| [`r2et`](records/table1/adult-r2et.json) |  | **90.0** <sub>0.9</sub> |" in linked
+    assert linked.count("](") == len(table.rows)
 
 
 def test_latex_escapes_and_html_escapes():
@@ -185,13 +233,17 @@ def test_methods_of_others_are_no_kin():
     assert family("r2et-mm")
     assert family("certified")
     assert not family("r2et_mine:R2ET")
+    groups = (*R2ET_VARIANTS, *ADDITIONS, *OTHERS, "vanilla", "linear")
+    assert sorted(groups) == sorted(RECIPES)
+    printed = {name for rows in papers().values() for name in rows}
+    assert printed == {*R2ET_VARIANTS, *OTHERS, "vanilla"}
 
 
 def test_a_number_that_does_not_race():
     low = claim("r2et", [1.0, 1.0])
     low.numbers["p"] = replace(low.numbers["p"], below="validation AUC 0.5 of the retrained")
     table = made(low, claim("sp", [0.5, 0.5]), claim("wd", [0.4, 0.4]))
-    assert marks(table) == {"r2et": ("", False), "sp": ("best", False), "wd": ("second", False)}
+    assert marks(table) == {"r2et": ("", ""), "sp": ("best", ""), "wd": ("second", "")}
     assert any("of the retrained" in line for line in missing(table))
 
 
@@ -217,17 +269,26 @@ def test_the_threshold_is_every_seeds():
     assert replace(found, unreliable=("why",)).below(records) == ("why",)
 
 
-def driven(plan, low, retrained_low=()):
-    """A plan's end, with made-up records; low: seeds whose training is not accurate enough."""
+def driven(plan, low, retrained_low=(), unmoved=()):
+    """A plan's end, with made-up records; low: seeds whose training is not accurate enough.
+
+    unmoved: seeds of which a retraining keeps no epoch.
+    """
 
     def record(task):
         told = task.settings()
         if told["kind"] == "choice":
             again = task.tried[0].of.retrain
-            return Record(told, {"index": 0}, unreliable=tuple(retrained_low) if again else ())
+            why = tuple(retrained_low) if again else ()
+            return Record(told, {"index": 0}, unreliable=why, name=task.name)
         if told["kind"] == "train":
             bad = task.recipe != "vanilla" and not task.retrain and task.seed in low
-            return Record(told, {"auc_validation": 0.8 if bad else 0.9}, name=task.name)
+            kept = -1 if task.retrain and task.seed in unmoved else 3
+            auc = 0.8 if bad else 0.9
+            return Record(told, {"auc_validation": auc, "epoch_kept": kept}, name=task.name)
+        if told["kind"] == "validation":
+            found = {"auc_validation": 0.9, "precision": 0.5}
+            return Record(told, found, name=task.name)
         found = {"precision": 0.5, "precision_rows": [0.5, 0.5], "auc": 0.9, "auc_attacked": 0.9}
         return Record(told, found, name=task.name)
 
@@ -260,6 +321,45 @@ def test_a_retrained_choice_below_the_threshold_takes_its_numbers_out():
     assert found.chosen == {"weight_decay": 1e-4, "retrained weight_decay": 1e-4}
     part = next(p for p in spec("table8", "adult").parts if p.key == "retrained")
     assert measured(part, {"wd": found}) == {}
+
+
+def test_a_retraining_that_kept_nothing_is_no_number():
+    grid = Grid(("adult",), ("wd",), seeds=3)
+    plan = spec("table8", "adult").plan
+    found = driven(plan(grid, "adult", "wd"), (), unmoved={0, 2}).numbers
+    said = "no epoch kept Vanilla's ranking or AUC (seeds 0, 2), so it is Vanilla still"
+    assert {key: some.failed for key, some in found.items()} == {
+        "scratch": None,
+        "retrained": said,
+        "cauc,_scratch": None,
+        "cauc,_retrained": said,
+    }
+    assert driven(plan(grid, "adult", "wd"), ()).numbers["retrained"].failed is None
+    cl = driven(spec("table1", "adult").plan(grid, "adult", "cl"), (), unmoved={1}).numbers
+    assert all("(seed 1)" in some.failed for some in cl.values())
+
+
+def test_vanilla_is_no_retraining():
+    again = replace(SPEC, parts=(replace(SPEC.parts[0], retrain=True), SPEC.parts[1]))
+    assert marks(made(claim("vanilla", [0.9]), claim("wd", [0.5]), spec=again)) == {
+        "vanilla": ("", ""),
+        "wd": ("best", ""),
+    }
+
+
+def test_the_page_names_how_a_retraining_stops():
+    about = spec("table8", "adult").about
+    assert f"falls below {signature(fit).parameters['agree'].default}" in about
+    assert f"for {RETRAINING_EPOCHS} epochs at most" in about
+    assert f"the AUC by more than {SLACK}" in about
+
+
+def test_a_retraining_takes_a_tenth_of_the_learning_rate():
+    for recipe in ("r2et", "wd"):
+        scratch, again = (Train("adult", recipe, retrain=retrain) for retrain in (False, True))
+        usual = RECIPES[recipe].lr
+        assert scratch.chosen(RECIPES[recipe]).lr == usual
+        assert again.chosen(RECIPES[recipe]).lr == pytest.approx(usual / 10)
 
 
 def test_what_cannot_be_retrained_or_only_that(tmp_path):

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from r2et.bench.run import Outcome, Runner, run_figure, run_table
 
 # Imported when they are asked for: a worker needs no pictures.
-NAMES = {
+EXPORTS = {
     "Claim": "claim",
     "Grid": "grid",
     "Method": "method",
@@ -40,6 +40,6 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in NAMES:
-        return getattr(importlib.import_module(f"r2et.bench.{NAMES[name]}"), name)
+    if name in EXPORTS:
+        return getattr(importlib.import_module(f"r2et.bench.{EXPORTS[name]}"), name)
     raise AttributeError(f"module 'r2et.bench' has no attribute {name!r}")

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from r2et.bench.method import title_of
-from r2et.bench.record import Record, parse
+from r2et.bench.record import Record, digest, parse
+from r2et.bench.schedule import Plan
+from r2et.bench.task import Task
 from r2et.models.files import write
+
+# Settings that older records do not tell: of thickness, which took 10 points; of the choice among
+# retrainings, which did not ask whether an epoch was kept.
+NEWER = ("points", "moved")
 
 
 def pack(source: Path, folder: Path) -> None:
@@ -33,6 +40,24 @@ def unpack(folder: Path) -> dict[str, Record]:
     """Every record of an archive by its name."""
     files = sorted(folder.glob("*.jsonl"))
     return {record.name: record for place in files for record in _lines(place)}
+
+
+def replay(plan: Plan, archive: Mapping[str, Record]) -> Any:
+    """What a plan makes of records that are there; KeyError names one that is not."""
+    try:
+        wanted = next(plan)
+        while True:
+            wanted = plan.send([kept_as(task, archive) for task in wanted])
+    except StopIteration as end:
+        return end.value
+
+
+def kept_as(task: Task, archive: Mapping[str, Record]) -> Record:
+    """A task's record, or that of the same task before the settings in NEWER were told."""
+    if task.name not in archive:
+        older = {n: value for n, value in task.settings().items() if n not in NEWER}
+        return archive[f"{task.title}-{digest(older)}"]
+    return archive[task.name]
 
 
 def _group(record: Record) -> str:

@@ -32,6 +32,8 @@ TABLES: dict[str, tuple[Changes, ...]] = {
     "certified": tuple(changes(weight=w) for w in (0.1, 0.3, 1.0)),
     "linear": ((),),
 }
+# Weights beyond those, tried one after another as long as the AUC allows.
+LADDER = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 ONLY_TABLES = ("exact-h", "ssr", "cl", "certified", "linear")
 
 
@@ -58,7 +60,7 @@ LARGE: dict[str, Any] = {
     "keep": "above",
 }
 # What two cores can train of pictures. 5 of 255 grey levels, as in the papers.
-PICTURES: dict[str, Any] = {
+SMALL: dict[str, Any] = {
     **LARGE,
     "region": Linf(5 / 255, bounds=(0, 1)),
     "width": (8,),
@@ -75,7 +77,7 @@ CIFAR = Case(
     ks=(50, 100),
     sigma=0.1,
     epochs=4,
-    **PICTURES,
+    **SMALL,
 )
 OCT = Case(
     "oct-kermany-64",
@@ -84,7 +86,7 @@ OCT = Case(
     k=5,
     ks=(2, 5),
     epochs=5,
-    **PICTURES,
+    **SMALL,
 )
 BRAIN = Case(
     "adhd-frontal",

@@ -13,7 +13,8 @@ from r2et.bench.task import Done, Given, Measure, Task
 class Choice(Task):
     """Of candidates whose validation AUC reaches Vanilla's minus the slack, the highest P@k.
 
-    Where none does, the one with the highest AUC, and what follows from it is unreliable.
+    Where none does, the one with the highest AUC, and what follows from it is unreliable. Of
+    retrainings, one that kept no epoch is Vanilla, and is taken only where all are.
     """
 
     tried: tuple[Measure, ...]
@@ -22,7 +23,7 @@ class Choice(Task):
 
     @property
     def needs(self) -> tuple[Task, ...]:
-        return (*self.tried, self.vanilla)
+        return (*self.tried, self.vanilla, *(measure.of for measure in self.tried))
 
     @property
     def title(self) -> str:
@@ -31,10 +32,12 @@ class Choice(Task):
     def settings(self) -> dict[str, Any]:
         slack = self.tried[0].of.case.slack
         names = [measure.name for measure in self.tried]
-        return {"kind": "choice", "of": names, "vanilla": self.vanilla.name, "slack": slack}
+        told = {"kind": "choice", "of": names, "vanilla": self.vanilla.name, "slack": slack}
+        return {**told, **({"moved": True} if self.tried[0].of.retrain else {})}
 
     def do(self, given: tuple[Given, ...]) -> Done:
-        *tried, vanilla = (g.record.measured for g in given)
+        every, count = [g.record.measured for g in given], len(self.tried)
+        tried, vanilla, trained = every[:count], every[count], every[count + 1 :]
         plain = vanilla["auc_validation"]
         threshold = None if plain is None else plain - self.tried[0].of.case.slack
         found = []
@@ -42,7 +45,9 @@ class Choice(Task):
             reached = told["auc_validation"]
             met = threshold is None or reached is None or reached >= threshold
             found.append({"changes": dict(measure.of.changes), **told, "met": met})
+        moved = [told.get("epoch_kept") != -1 for told in trained]
         good = [i for i, entry in enumerate(found) if entry["met"]]
+        good = [i for i in good if moved[i]] or good
         if good:
             index = max(good, key=lambda i: found[i]["precision"])
         else:

@@ -14,6 +14,7 @@ from r2et.errors import InputError
 from r2et.models.files import write
 
 FORMAT = "r2et-claim/1"
+TIED = 0.05  # share of rows ranked by feature number from which on P@k measures the tie-break
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,8 @@ class Figures:
     """One number of a row: a value per seed, the papers' figure, and whose records say so.
 
     rows: the mean over seeds for each test row. failed: why there is no value. unreliable: what
-    speaks against it. below: why it does not race, where that is not so of the whole row.
+    speaks against it. below: why it does not race, where that is not so of the whole row. tied: the
+    largest share, among seeds, of rows whose scores are equal at the border.
     """
 
     seeds: tuple[float, ...] = ()
@@ -31,6 +33,7 @@ class Figures:
     failed: str | None = None
     unreliable: tuple[str, ...] = ()
     below: str = ""
+    tied: float = 0.0
 
     @property
     def mean(self) -> float | None:
@@ -45,7 +48,11 @@ class Figures:
 
 @dataclass(frozen=True)
 class Claim:
-    """What a table says of one recipe on one data set, and what it rests on."""
+    """What a table says of one recipe on one data set, and what it rests on.
+
+    choices, trained: names of the records of the choice and of the trainings that were compared.
+    candidates: what was tried with the first seed, on validation rows.
+    """
 
     table: str
     data: str
@@ -55,11 +62,23 @@ class Claim:
     numbers: Mapping[str, Figures]
     settings: Mapping[str, Any] = field(default_factory=dict)
     made: Mapping[str, Any] = field(default_factory=dict)
+    choices: tuple[str, ...] = ()
+    trained: tuple[str, ...] = ()
+    candidates: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
         """Of its file, below the folder of claims."""
         return f"{self.table}/{self.data}-{title_of(self.recipe)}.json"
+
+    def tied(self, key: str) -> bool:
+        """Whether a number rests on ties."""
+        return self.numbers[key].tied > TIED
+
+    def races(self, key: str) -> bool:
+        """Whether a number is compared with others': accurate enough, and not by ties."""
+        some = self.numbers[key]
+        return not (self.unreliable or some.below or some.mean is None or self.tied(key))
 
     def lacks(self, *reasons: str) -> bool:
         """Whether a number is missing for one of these reasons."""
@@ -81,7 +100,9 @@ class Claim:
             for name, some in told.pop("numbers").items():
                 lists = {n: tuple(some[n]) for n in ("seeds", "rows", "records", "unreliable")}
                 numbers[name] = Figures(**{**some, **lists})
-            return cls(**{**told, "unreliable": tuple(told["unreliable"])}, numbers=numbers)
+            names = ("unreliable", "choices", "trained")
+            lists = {name: tuple(told.get(name, ())) for name in names}
+            return cls(**{**told, **lists}, numbers=numbers)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             said = f"{source} ({type(error).__name__}: {error})"
             raise InputError(f"bench: a claim must be a file of r2et bench, got {said}.") from error
@@ -121,5 +142,5 @@ def made_with(records: Iterable[Record]) -> dict[str, Any]:
     same = {n: ", ".join(sorted({str(m[n]) for m in made})) for n in ("r2et", "torch", "python")}
     dates = sorted({m["date"] for m in made})
     seconds = round(sum(m["seconds"] for m in made), 1)
-    machines = ", ".join(sorted({m["machine"] for m in made}))
-    return {**same, "machine": machines, "date": dates[-1], "seconds": seconds}
+    where = {n: ", ".join(sorted({m[n] for m in made if n in m})) for n in ("machine", "cpu")}
+    return {**same, **where, "date": dates[-1], "seconds": seconds}

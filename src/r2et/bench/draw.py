@@ -14,14 +14,13 @@ from matplotlib.figure import Figure
 from r2et.bench.cases import standing
 from r2et.bench.panel import Panel
 from r2et.bench.plots import (
-    MEASURES,
+    QUANTITIES,
     constrained,
     lengths,
     magnitudes,
     maps,
     pairs,
     scatter,
-    spearman,
     trade_off,
 )
 from r2et.bench.record import refused
@@ -34,8 +33,8 @@ Cell = tuple[Drawing, Any, str]
 def cells(figure: str, panels: Sequence[Panel]) -> list[list[Cell]]:
     """Every single plot of a figure, row by row: how, of what, and what of it."""
     if figure in ("figure2", "figure4"):
-        names = list(MEASURES)[: 2 if figure == "figure2" else 4]
-        return [[(scatter, p, n) for n in names if n in p.values] for p in panels]
+        names = list(QUANTITIES)[: 2 if figure == "figure2" else 4]
+        return [[(scatter, p, n) for n in names if n in p.values["seeds"][0]] for p in panels]
     if figure in ("figure3", "figure5"):
         names = [f"{when} {i}" for i in range(2) for when in ("before", "after")]
         return [[(maps, p, n) for n in names[: 2 * len(p.values["shown"])]] for p in panels]
@@ -54,14 +53,14 @@ def cells(figure: str, panels: Sequence[Panel]) -> list[list[Cell]]:
 
 
 def remarks(figure: str, panels: Sequence[Panel]) -> list[str]:
-    """What is said below: failures, doubts, and Figure 2's correlations, drawn or not."""
+    """What is said below: failures, doubts, and how Figures 2 and 4 correlate."""
     told = [f"{p.data}, {p.recipe}: {p.failed}" for p in panels if p.failed is not None]
     for why in dict.fromkeys(why for p in panels for why in p.unreliable):
         names = ", ".join(f"{p.data} {p.recipe}" for p in panels if why in p.unreliable)
         told.append(f"unreliable, drawn hollow: {names} ({why})")
-    for panel in panels if figure == "figure2" else ():
-        each = [f"{MEASURES[n]} {spearman(panel, n)}" for n in MEASURES if n in panel.values]
-        told += [f"{panel.data}, {panel.recipe}, Spearman: {'; '.join(each)}"] if each else []
+    if figure in ("figure2", "figure4"):
+        told.append("Drawn: rows of the first seed. Spearman: mean over seeds (range) of all rows;")
+        told[-1] += " those that never flip count as the last."
     return told
 
 

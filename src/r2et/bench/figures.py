@@ -16,6 +16,12 @@ from r2et.bench.task import Measure, Task, Train
 from r2et.penalty import R2ET
 from r2et.train import Recipe
 
+# Of each test row: what Figures 2 and 4 are made of.
+ROWS = (
+    *("adversarial_rows", "hessian_rows", "gaussian_rows", "gaussian_least_rows"),
+    *("adversarial_last_rows", "adversarial_gap_rows", "first_flip_rows", "precision_rows"),
+)
+
 
 @dataclass(frozen=True)
 class Picture(ABC):
@@ -34,13 +40,22 @@ class Picture(ABC):
 @final
 @dataclass(frozen=True)
 class Correlations(Picture):
-    """Steps to the first flip against thickness and Hessian norm (Figures 2 and 4)."""
+    """Steps to the first flip against thickness and Hessian norm, of every seed (Figures 2, 4)."""
 
     def plan(self, grid: Grid, data: str, recipe: str) -> PanelPlan:
+        found = yield from chosen(grid, data, recipe)
+        if found.failed is not None:
+            return Panel(self.name, data, recipe, failed=found.failed)
         options = grid.attack_options(hessian=case(data).table)
-        names = ["adversarial_rows", "gaussian_rows", "gaussian_least_rows", "first_flip_rows"]
-        names += ["hessian_rows"] if case(data).table else []
-        return (yield from measured(grid, self.name, data, recipe, "thickness", options, *names))
+        trained = yield found.compared
+        records = yield [Measure(train, "thickness", options) for train in found.trains]
+
+        def values() -> dict[str, Any]:
+            names = [n for n in ROWS if case(data).table or n != "hessian_rows"]
+            seeds = [{name: r.measured[name] for name in names} for r in records]
+            return {"way_points": records[0].measured["points"], "seeds": seeds}
+
+        return panel(self.name, data, recipe, records, values, found.below(trained))
 
 
 @final
@@ -211,7 +226,7 @@ def _by_seeds(records: list[Record], name: str, seeds: int) -> list[list[float]]
 
 SHOWN = ("vanilla", "wd", "r2et", "r2et-mm")
 MANY = ("vanilla", "wd", "sp", "est-h", "at", "r2et-nh", "r2et-mm-nh", "r2et", "r2et-mm")
-TABLES = ("adult", "bank", "compas")
+TABLE_SETS = ("adult", "bank", "compas")
 PICTURES: dict[str, Picture] = {
     picture.name: picture
     for picture in (
@@ -228,16 +243,16 @@ PICTURES: dict[str, Picture] = {
         TradeOff(
             "figure7",
             "Figure 7: accuracy and stability",
-            TABLES,
+            TABLE_SETS,
             (*MANY, "r2et-ball", "certified", "linear"),
         ),
-        Magnitudes("figure8", "Figure 8: sorted gradient magnitudes", TABLES, ("vanilla",)),
+        Magnitudes("figure8", "Figure 8: sorted gradient magnitudes", TABLE_SETS, ("vanilla",)),
         Pairs(
             "figure9",
             "Figure 9: the number of selected pairs",
             ("bank",),
             ("r2et-nh", "r2et-mm-nh"),
         ),
-        Lengths("lengths", "P@k and the length of training", TABLES, ("vanilla",)),
+        Lengths("lengths", "P@k and the length of training", TABLE_SETS, ("vanilla",)),
     )
 }

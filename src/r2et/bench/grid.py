@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
-from dataclasses import dataclass
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from r2et.bench.case import Case, Changes, changes
-from r2et.bench.cases import ONLY_TABLES, TABLES, case
+from r2et.bench.cases import LADDER, ONLY_TABLES, TABLES, case
 from r2et.bench.choice import Choice
 from r2et.bench.method import Method, method
 from r2et.bench.record import Record
@@ -22,7 +22,8 @@ ALWAYS_RETRAINED = ("cl",)
 class Grid:
     """What to run. rows, steps, epochs: smaller than the papers' for a quick look.
 
-    weights: in place of those that are usually tried, for recipes with a penalty.
+    weights: in place of those that are usually tried, for recipes with a penalty. beyond: whether
+    larger weights follow on those, until the validation AUC leaves the threshold.
     """
 
     datasets: tuple[str, ...] = ("adult", "bank", "compas")
@@ -32,6 +33,7 @@ class Grid:
     rows: int | None = None
     steps: int | None = None
     weights: tuple[float, ...] = ()
+    beyond: bool = True
 
     def __post_init__(self) -> None:
         for name in self.datasets:
@@ -52,10 +54,27 @@ class Grid:
             return tuple(changes(weight=w) for w in self.weights)
         return own.candidates.get(name, ((),))
 
+    def further(self, own: Case, name: str) -> tuple[Changes, ...]:
+        """Larger weights than all of the candidates', where the candidates are weights."""
+        tried = self.candidates(own, name)
+        weights = [dict(told)["weight"] for told in tried if "weight" in dict(told)]
+        if not self.beyond or self.weights or not own.table or len(weights) < len(tried):
+            return ()
+        return tuple(changes(weight=w) for w in LADDER if w > max(weights))
+
     def told(self) -> dict[str, Any]:
         """What a claim says about the run that it is of."""
         small = {"epochs": self.epochs, "rows": self.rows, "steps": self.steps}
-        return {"seeds": self.seeds, **small, "weights": list(self.weights)}
+        more = {"weights": list(self.weights), "beyond": self.beyond}
+        return {"seeds": self.seeds, **small, **more}
+
+    @classmethod
+    def of(cls, told: Mapping[str, Any], data: str, recipe: str) -> Grid:
+        """The grid of one claim; one that does not say so tried no weights beyond."""
+        names = ("seeds", "epochs", "rows", "steps")
+        some: dict[str, Any] = {name: told.get(name) for name in names}
+        weights, beyond = tuple(told.get("weights") or ()), told.get("beyond", False)
+        return cls((data,), (recipe,), **some, weights=weights, beyond=beyond)
 
     def options(self, **told: Any) -> Options:
         """Options of a measurement, with those of the whole grid."""
@@ -73,6 +92,7 @@ class Chosen:
     """One training per seed, by the chosen settings; or why there is none.
 
     slack: how far each training's validation AUC may lie below that of Vanilla of the same seed.
+    choice: the name of its record. tried: what it has on each candidate. behind: their records.
     """
 
     trains: tuple[Train, ...] = ()
@@ -80,6 +100,9 @@ class Chosen:
     unreliable: tuple[str, ...] = ()
     failed: str | None = None
     slack: float | None = None
+    choice: str = ""
+    tried: tuple[Mapping[str, Any], ...] = ()
+    behind: tuple[Record, ...] = field(default=(), repr=False)
 
     @property
     def compared(self) -> list[Task]:
@@ -88,6 +111,15 @@ class Chosen:
             return list(self.trains)
         plain = [Train(t.data, "vanilla", seed=t.seed, epochs=t.epochs) for t in self.trains]
         return [*self.trains, *plain]
+
+    def unmoved(self, records: Sequence[Record]) -> str:
+        """Why a retraining is none: with some seed no epoch was kept, and it is Vanilla still."""
+        own = list(zip(self.trains, records, strict=False))
+        still = [t.seed for t, r in own if t.retrain and r.measured.get("epoch_kept") == -1]
+        if not still:
+            return ""
+        seeds = ("seed " if len(still) == 1 else "seeds ") + ", ".join(map(str, still))
+        return f"no epoch kept Vanilla's ranking or AUC ({seeds}), so it is Vanilla still"
 
     def below(self, records: Sequence[Record]) -> tuple[str, ...]:
         """What speaks against the choice or one of its trainings, by records of `compared`."""
@@ -122,7 +154,11 @@ def inapplicable(own: Case, name: str, retrain: bool = False) -> str | None:
 def chosen(
     grid: Grid, data: str, name: str, *, retrain: bool = False
 ) -> Generator[list[Task], list[Record], Chosen]:
-    """Try a recipe's settings with the first seed, choose, and name the trainings of all seeds."""
+    """Try a recipe's settings with the first seed, choose, and name the trainings of all seeds.
+
+    After the largest weight comes a larger one, unless its AUC is too low already: where the choice
+    is the last of the grid, the next would not count. A retraining is held by its own stop rule.
+    """
     own = case(data)
     why = inapplicable(own, name, retrain)
     if why is not None:
@@ -139,9 +175,22 @@ def chosen(
     options = grid.attack_options()
     tried = tuple(Measure(train(told, 0), "validation", options) for told in tries)
     vanilla = Measure(Train(data, "vanilla", epochs=grid.epochs), "validation", options)
+    further = () if again else grid.further(own, name)
+    if further:  # those that are tried anyway, all at once
+        yield [*tried, vanilla]
+    for told in further:
+        last, plain = yield [tried[-1], vanilla]
+        reached, usual = (r.measured.get("auc_validation") for r in (last, plain))
+        if reached is None or usual is None or reached < usual - own.slack:
+            break
+        tries = (*tries, told)
+        tried = (*tried, Measure(train(told, 0), "validation", options))
     (found,) = yield [Choice(tried, vanilla)]
     if found.failed is not None:
         return Chosen(failed=found.failed)
     best = tries[found.measured["index"]]
     trains = tuple(train(best, seed) for seed in range(grid.seeds))
-    return Chosen(trains, best, found.unreliable, slack=own.slack)
+    behind = yield [*tried, *(measure.of for measure in tried)]
+    more: dict[str, Any] = {"choice": found.name, "behind": (found, *behind)}
+    more["tried"] = tuple(found.measured.get("candidates", ()))
+    return Chosen(trains, best, found.unreliable, slack=own.slack, **more)

@@ -13,18 +13,21 @@ from matplotlib.colors import ListedColormap, to_rgba
 from scipy.stats import spearmanr
 
 from r2et.bench.cases import case
+from r2et.bench.groups import ADDITIONS, BASELINE, family
 from r2et.bench.panel import Panel
-from r2et.bench.table import family
 from r2et.rank import top_k_mask
 
 BLUE, ORANGE, GREY, RED = "#006BA4", "#FF800E", "#595959", "#C85200"
 MARKS = (("o", BLUE), ("s", ORANGE), ("^", GREY), ("D", "#009E73"), ("v", "#CC79A7"))
 ATTACKS = {"er": "ERAttack", "mse": "MSE attack", "strong": "StrongAttack"}
-MEASURES = {
+# What steps to the first flip are compared with: the first two in Figure 2, four in Figure 4.
+QUANTITIES = {
     "adversarial_rows": "thickness, adversarial",
     "hessian_rows": "Hessian norm",
     "gaussian_rows": "thickness, Gaussian, mean",
     "gaussian_least_rows": "thickness, Gaussian, least",
+    "adversarial_last_rows": "thickness, to the attack's last point",
+    "adversarial_gap_rows": "mean gap, adversarial",
 }
 ALLOWED = 2  # the sensitivity, in %, up to which the papers choose an attack, Figure 6
 Point = tuple[float, float]
@@ -35,23 +38,46 @@ def columns(points: Sequence[Point]) -> tuple[list[float], list[float]]:
     return [x for x, _ in points], [y for _, y in points]
 
 
-def correlation(steps: Sequence[int], values: Sequence[float | None]) -> tuple[float, int]:
-    """Spearman's between steps and values, over rows that flipped; and how many these are."""
-    pairs = [(s, v) for s, v in zip(steps, values, strict=True) if s > 0 and v is not None]
+def correlation(
+    steps: Sequence[int], values: Sequence[float | None], *, every: bool = False
+) -> tuple[float, int]:
+    """Spearman's between steps and values, over rows that flipped; and how many these are.
+
+    every: rows that never flip count as well, all of them as later than any that does.
+    """
+    late = max(steps, default=0) + 1
+    times = [s if s > 0 else late for s in steps]
+    both = zip(steps, times, values, strict=True)
+    pairs = [(t, v) for s, t, v in both if v is not None and (every or s > 0)]
     if len(pairs) < 3 or len({s for s, _ in pairs}) < 2 or len({v for _, v in pairs}) < 2:
         return math.nan, len(pairs)
     return float(spearmanr(*zip(*pairs, strict=True)).statistic), len(pairs)
 
 
-def spearman(panel: Panel, name: str) -> str:
-    """The correlation of one measure with the steps to the first flip, as text."""
-    rho, _ = correlation(panel.values["first_flip_rows"], panel.values[name])
-    return "none" if math.isnan(rho) else f"{rho:.2f}"
+def correlations(panel: Panel, name: str, *, every: bool) -> list[float]:
+    """Of one quantity with the steps to the first flip, for each seed; nan where there is none."""
+    seeds = panel.values["seeds"]
+    return [correlation(s["first_flip_rows"], s[name], every=every)[0] for s in seeds]
+
+
+def spearman(panel: Panel, name: str, *, every: bool = True) -> str:
+    """The same as text: the mean over seeds, and their range."""
+    every_seed = correlations(panel, name, every=every)
+    found = [rho for rho in every_seed if not math.isnan(rho)]
+    if not found:
+        return "none"
+    low, high = f"{min(found):.2f}", f"{max(found):.2f}"
+    span = f" ({low} to {high})" if len(found) > 1 else ""
+    return f"{sum(found) / len(found):.2f}{span}"
 
 
 def scatter(axes: Any, panel: Panel, name: str) -> None:
-    """Steps to the first flip against one measure; rows that never flip as triangles above."""
-    steps, values = panel.values["first_flip_rows"], panel.values[name]
+    """Steps to the first flip against one quantity; rows that never flip as triangles above.
+
+    The first seed's rows; the correlation is of all seeds and all rows.
+    """
+    seed = panel.values["seeds"][0]
+    steps, values = seed["first_flip_rows"], seed[name]
     rows = [(v, s) for s, v in zip(steps, values, strict=True) if v is not None]
     good, held = [r for r in rows if r[1] > 0], [v for v, s in rows if s <= 0]
     above = 1.08 * max((s for _, s in good), default=1)
@@ -62,8 +88,8 @@ def scatter(axes: Any, panel: Panel, name: str) -> None:
     axes.scatter(held, [above] * len(held), s=16, label="a row that never flips", **told)
     if name == "hessian_rows":
         axes.set_xscale("log")
-    said = f"Spearman {spearman(panel, name)}, {len(good)} of {len(steps)} flip"
-    axes.set(title=f"{panel.data}, {panel.recipe}\n{said}", xlabel=MEASURES[name])
+    said = f"Spearman {spearman(panel, name)}"
+    axes.set(title=f"{panel.data}, {panel.recipe}\n{said}", xlabel=QUANTITIES[name])
     axes.set_ylabel("steps to first flip")
 
 
@@ -111,10 +137,12 @@ def front(points: Sequence[Point], low: bool) -> list[Point]:
     return found
 
 
-def draw_front(axes: Any, points: Sequence[Point], ring: float = 0) -> None:
+def draw_front(
+    axes: Any, points: Sequence[Point], ring: float = 0, label: str = "Pareto front", **more: Any
+) -> None:
     """The front as a line, its points in rings of this size."""
     told = {"color": RED, "lw": 1.2, "zorder": 0.5, "marker": "o", "fillstyle": "none"}
-    axes.plot(*columns(points), ms=ring, label="Pareto front", **told)
+    axes.plot(*columns(points), ms=ring, label=label, **{**told, **more})
 
 
 def constrained(axes: Any, panel: Panel, name: str) -> None:
@@ -155,30 +183,47 @@ def spread(heights: Sequence[float], gap: float) -> list[float]:
     return [float(height) for height in found]
 
 
+def places(panels: Sequence[Panel], name: str) -> dict[str, Point]:
+    """Where each recipe is in Figure 7, by its means over seeds. name: as of `trade_off`."""
+    attack, accuracy = name.split()
+    return {
+        p.recipe: (float(np.mean(p.values[accuracy])), float(100 * np.mean(p.values[attack])))
+        for p in panels
+    }
+
+
+def counted(panels: Sequence[Panel], placed: dict[str, Point], papers: bool = False) -> list[Point]:
+    """Points of recipes that can be on a front; papers: without our additions."""
+    good = [p.recipe for p in panels if not p.unreliable and p.recipe != BASELINE]
+    return [placed[name] for name in good if not (papers and name in ADDITIONS)]
+
+
 def trade_off(axes: Any, panels: Sequence[Panel], name: str) -> None:
-    """Mean AUC and P@k of every recipe, named at the right; R2ET and its kin as triangles.
+    """Mean AUC and P@k of every recipe, named at the right; R2ET and our additions as triangles.
 
     name: the attack, then the AUC: of all test rows, or of the attacked ones after this attack.
-    Off the front: recipes that do not count, drawn hollow, and linear, which no attack can move.
+    Off the fronts: recipes that do not count, drawn hollow, and linear, which no attack can move.
+    Two fronts: of all, and of the papers' methods alone.
     """
     attack, accuracy = name.split()
     some = [p for p in panels if attack in p.values and None not in p.values[accuracy]]
     if not some:  # attacked rows of one class have no AUC
         axes.set_title(f"{panels[0].data}, {ATTACKS[attack]}: no AUC")
         return
-    means = [(np.mean(p.values[accuracy]), 100 * np.mean(p.values[attack])) for p in some]
-    points = [(float(x), float(y)) for x, y in means]
-    counts = [not p.unreliable and p.recipe != "linear" for p in some]
-    counted = [point for point, good in zip(points, counts, strict=True) if good]
-    draw_front(axes, front(counted, low=False), ring=11)
+    placed = places(some, name)
+    points = [placed[p.recipe] for p in some]
+    papers = {"color": GREY, "ls": "--"}
+    draw_front(axes, front(counted(some, placed), low=False), 13, "Pareto front of all")
+    theirs = front(counted(some, placed, papers=True), low=False)
+    draw_front(axes, theirs, 9, "Pareto front of the papers' methods", **papers)
     low, high = min(y for _, y in points), max(y for _, y in points)
     low, high = low - 1 - 0.04 * (high - low), high + 1 + 0.04 * (high - low)
     heights = spread([(y - low) / (high - low) for _, y in points], 0.075)
     for panel, point, height in zip(some, points, heights, strict=True):
         kin = family(panel.recipe)
-        mark, colour, label = ("^", ORANGE, "R2ET and its kin") if kin else ("o", BLUE, "others")
+        mark, colour, label = ("^", ORANGE, "R2ET, ours too") if kin else ("o", BLUE, "others")
         face, label = (
-            ("white", "unreliable, off the front") if panel.unreliable else (colour, label)
+            ("white", "AUC too low, off the fronts") if panel.unreliable else (colour, label)
         )
         axes.scatter(*point, s=26, marker=mark, ec=colour, fc=face, label=label)
         thin = {"arrowstyle": "-", "color": colour, "lw": 0.5, "shrinkB": 3}

@@ -7,28 +7,25 @@ from collections.abc import Callable, Iterable, Sequence
 from statistics import mean
 
 from r2et.bench.panel import Panel
-from r2et.bench.plots import MEASURES, correlation
+from r2et.bench.plots import QUANTITIES, correlations, spearman
 
 Line = tuple[str, ...]
 BAR = 0.5  # from where on thickness can be said to tell how soon a ranking flips
-
-
-def correlations(panel: Panel) -> dict[str, float | None]:
-    """Spearman's between steps to the first flip and each measure; None where there is none."""
-    steps, values = panel.values["first_flip_rows"], panel.values
-    found = {name: correlation(steps, values[name])[0] for name in MEASURES if name in values}
-    return {name: None if math.isnan(rho) else rho for name, rho in found.items()}
 
 
 def said(panels: Sequence[Panel]) -> list[str]:
     """A sentence for each panel of Figures 2 and 4."""
     found = []
     for panel in panels:
-        if panel.failed is None and "first_flip_rows" in panel.values:
-            told = [f"{MEASURES[name]} {_two(rho)}" for name, rho in correlations(panel).items()]
+        if panel.failed is None and "seeds" in panel.values:
+            told = [f"{QUANTITIES[name]} {spearman(panel, name)}" for name in _held(panel)]
             where = f"{panel.figure}, {panel.data}, {panel.recipe}"
-            found.append(f"{where}: Spearman of steps to the first flip with {', '.join(told)}.")
+            found.append(f"{where}: Spearman of steps to the first flip with {'; '.join(told)}.")
     return found
+
+
+def _held(panel: Panel) -> list[str]:
+    return [name for name in QUANTITIES if name in panel.values["seeds"][0]]
 
 
 def lines(panel: Panel) -> tuple[Line, list[Line]]:
@@ -40,11 +37,32 @@ def lines(panel: Panel) -> tuple[Line, list[Line]]:
 
 
 def _steps(panel: Panel) -> Iterable[Line]:
-    steps, found = panel.values["first_flip_rows"], correlations(panel)
-    thick, bent = found["adversarial_rows"], found.get("hessian_rows")
-    good = thick is not None and thick > BAR and thick > abs(bent or 0.0)
-    flipped = f"{sum(step > 0 for step in steps)} of {len(steps)}"
-    yield (flipped, *(_two(found.get(name)) for name in MEASURES), "yes" if good else "no")
+    held = _held(panel)
+    for every, rows in ((True, "all"), (False, "those that flip")):
+        told = [spearman(panel, n, every=every) if n in held else "none" for n in QUANTITIES]
+        yield (rows, _flips(panel), *told, follows(panel, every=every))
+
+
+def _flips(panel: Panel) -> str:
+    """How many rows flip, of how many, with each seed."""
+    steps = [seed["first_flip_rows"] for seed in panel.values["seeds"]]
+    return f"{', '.join(str(sum(s > 0 for s in some)) for some in steps)} of {len(steps[0])}"
+
+
+def follows(panel: Panel, *, every: bool = True) -> str:
+    """Whether thickness tells the steps better than chance and the Hessian norm: in how many seeds.
+
+    Better: a correlation above BAR, and above the Hessian norm's in either direction.
+    """
+    thick = correlations(panel, "adversarial_rows", every=every)
+    bent = [0.0] * len(thick)
+    if "hessian_rows" in _held(panel):
+        found = correlations(panel, "hessian_rows", every=every)
+        bent = [0.0 if math.isnan(rho) else abs(rho) for rho in found]
+    good = sum(a > BAR and a > b for a, b in zip(thick, bent, strict=True))
+    if good in (0, len(thick)):
+        return "yes" if good else "no"
+    return f"with {good} of {len(thick)} seeds"
 
 
 def _lengths(panel: Panel) -> Iterable[Line]:
@@ -66,14 +84,10 @@ def _constrained(panel: Panel) -> Iterable[Line]:
         yield (point["attack"], point["constraint"], f"{point['share']:g}", *numbers)
 
 
-def _two(value: float | None) -> str:
-    return "none" if value is None else f"{value:.2f}"
-
-
 # By what a panel holds: the head of its table, and its rows.
 READINGS: dict[str, tuple[Line, Callable[[Panel], Iterable[Line]]]] = {
-    "first_flip_rows": (
-        ("rows that flip", *MEASURES.values(), "the first above 0.5 and above the second"),
+    "seeds": (
+        ("rows", "flip", *QUANTITIES.values(), "the first above 0.5 and above the second"),
         _steps,
     ),
     "er_last": (("epochs", "cAUC", "P@k, best point", "P@k, last point"), _lengths),

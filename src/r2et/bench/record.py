@@ -103,7 +103,7 @@ def parse(path: Path) -> Record:
     return Record.of(json.loads(path.read_text(encoding="utf-8")), path.stem)
 
 
-def made(folder: str | os.PathLike[str]) -> Path:
+def prepared(folder: str | os.PathLike[str]) -> Path:
     """The folder, with places for records and networks in it."""
     place = Path(folder)
     good = "\0" not in str(folder) and (place.is_dir() or not place.exists())
@@ -124,7 +124,7 @@ class Records:
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
-        self.folder = made(folder)
+        self.folder = prepared(folder)
         self.notes: list[str] = []
         for part in ("records", "models", "claims"):
             for left in (self.folder / part).rglob(".*.part"):  # a killed process was writing these

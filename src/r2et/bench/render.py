@@ -10,50 +10,65 @@ from r2et.bench.table import Number, Row, Table
 Link = Callable[[Row], str | None]
 
 
-def markdown(table: Table, link: Link | None = None) -> str:
-    """GitHub's Markdown; link: where a row's record is."""
+LEGEND = (
+    "Bold: the best; underlined: the next. Small: the papers' figure. Not compared: the linear "
+    "model, rows marked ° (the validation AUC of a seed is too far below Vanilla's), and numbers "
+    "marked ? (more than 5 % of the rows have equal scores at the border, so that P@k measures "
+    "which feature comes first).",
+    "† the better of the papers' best R2ET and the best other method; ‡ an addition of ours better "
+    "than all of these. Both need a paired t-test over test rows (means over seeds, 5 %) and a "
+    "difference of the same sign with every seed, of two or more. They say nothing about other "
+    "seeds or data, and are not corrected for how many are tested or for being the best of many.",
+)
 
-    def cell(number: Number, row: Row) -> str:
-        if number.why:
-            text = "-"
-        else:
-            target = link(row) if link else None
-            text = f"[{number.text}]({target})" if target else number.text
-            if number.mark == "best":
-                text = f"**{text}**"
-            elif number.mark == "second":
-                text = f"<u>{text}</u>"
-            text += "†" if number.dagger else ""
+
+def marked(number: Number) -> str:
+    """What stands behind a number."""
+    return number.dagger + ("?" if number.tied else "")
+
+
+def markdown(table: Table, link: Link | None = None) -> str:
+    """GitHub's Markdown; link: where the file is that has all of a row's numbers."""
+
+    def cell(number: Number) -> str:
+        text = "-" if number.why else number.text
+        if number.mark:
+            text = f"**{text}**" if number.mark == "best" else f"<u>{text}</u>"
+        text += marked(number)
         return f"{text} <sub>{number.reported}</sub>" if number.reported else text
 
     head = [table.data, "chosen", *table.columns]
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     for row in table.rows:
-        label = f"`{row.recipe}`" + ("°" if row.below else "")
-        cells = [label, _settings(row), *(cell(number, row) for number in row.numbers)]
+        target = link(row) if link else None
+        label = f"[`{row.recipe}`]({target})" if target else f"`{row.recipe}`"
+        cells = [label + ("°" if row.below else ""), chosen(row), *map(cell, row.numbers)]
         lines.append("| " + " | ".join(cells) + " |")
     notes = [*table.notes, *missing(table)]
     plain = (f"\\{note}" if note.startswith("-") else note for note in notes)  # no list of one
     return "\n".join([*lines, "", *(f"{note}  " for note in plain)]) + "\n"
 
 
-def _settings(row: Row) -> str:
+def chosen(row: Row) -> str:
+    """The settings that were chosen."""
     return ", ".join(f"{n} {v:g}" for n, v in row.claim.chosen.items())
 
 
 def missing(table: Table) -> list[str]:
     """What could not be had, and why; whose accuracy is below the threshold; what is in doubt."""
     why: dict[str, list[str]] = {}
-    doubts: dict[str, list[str]] = {}
+    doubts: dict[tuple[bool, str], list[str]] = {}
     for row in table.rows:
         for title, number in zip(table.columns, row.numbers, strict=True):
             if number.why:
                 why.setdefault(number.why, []).append(f"{row.recipe} {title}")
             for doubt in number.doubts:
-                doubts.setdefault(doubt, []).append(f"{row.recipe} {title}")
+                doubts.setdefault((number.tied, doubt), []).append(f"{row.recipe} {title}")
     found = [f"- {_few(places)}: {reason.rstrip('.')}." for reason, places in why.items()]
     found += [f"° {row.recipe}: {row.below}." for row in table.rows if row.below]
-    return found + [f"? {_few(places)}: {doubt.rstrip('.')}." for doubt, places in doubts.items()]
+    for (tied, doubt), places in doubts.items():
+        found.append(f"{'? ' if tied else ''}{_few(places)}: {doubt.rstrip('.')}.")
+    return found
 
 
 def _few(places: list[str]) -> str:
@@ -67,32 +82,37 @@ ESCAPES |= {"~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "\\": r"\text
 def tex(text: str) -> str:
     """A text for LaTeX."""
     plain = "".join(ESCAPES.get(c, c) for c in text)
-    return plain.replace("±", r"$\pm$").replace("†", r"$^\dagger$").replace("°", r"$^\circ$")
+    for mark, word in {"±": r"\pm", "†": r"^\dagger", "‡": r"^\ddagger", "°": r"^\circ"}.items():
+        plain = plain.replace(mark, f"${word}$")
+    return plain
 
 
 def latex(table: Table) -> str:
-    """A tabular for booktabs."""
+    """A tabular for booktabs; what there is to say stands below it."""
 
     def cell(number: Number) -> str:
         text = "--" if number.why else tex(number.text)
         if number.mark:
             text = (r"\textbf{" if number.mark == "best" else r"\underline{") + text + "}"
-        text += r"$^\dagger$" if number.dagger else ""
+        text += tex(marked(number))
         return text + (r" {\scriptsize " + number.reported + "}" if number.reported else "")
 
     lines = [
+        r"% needs \usepackage{booktabs}",
         r"\begin{table}",
-        r"\caption{" + tex(f"{table.title}, {table.data}. " + " ".join(table.notes)) + "}",
-        r"\begin{tabular}{l" + "r" * len(table.columns) + "}",
+        r"\caption{" + tex(f"{table.title}, {table.data}.") + "}",
+        r"\label{tab:" + f"{table.name}-{table.data.split()[0]}" + "}",
+        r"\begin{tabular}{ll" + "r" * len(table.columns) + "}",
         r"\toprule",
-        " & ".join(["", *map(tex, table.columns)]) + r" \\",
+        " & ".join(["", "chosen", *map(tex, table.columns)]) + r" \\",
         r"\midrule",
     ]
     for row in table.rows:
         label = tex(row.recipe + ("°" if row.below else ""))
-        lines.append(" & ".join([label, *map(cell, row.numbers)]) + r" \\")
+        lines.append(" & ".join([label, tex(chosen(row)), *map(cell, row.numbers)]) + r" \\")
     lines += [r"\bottomrule", r"\end{tabular}"]
-    lines += [r"\par\footnotesize " + tex(note) for note in missing(table)]
+    notes = (*table.notes, *missing(table), *LEGEND)
+    lines += [r"\par\footnotesize " + tex(note) for note in notes]
     return "\n".join([*lines, r"\end{table}"]) + "\n"
 
 
@@ -106,6 +126,7 @@ small { color: #777 } .why { color: #999 } .notes { color: #555; font-size: .9em
 def page(title: str, tables: list[Table]) -> str:
     """All tables as one HTML page that needs nothing else."""
     body = "\n".join(_section(table) for table in tables)
+    body += f'\n<p class="notes">{"<br>".join(html.escape(line) for line in LEGEND)}</p>'
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
         f"<title>{html.escape(title)}</title>\n<style>{STYLE}</style></head>\n<body>\n"
@@ -122,13 +143,14 @@ def _section(table: Table) -> str:
         if number.mark:
             tag = "b" if number.mark == "best" else "u"
             text = f"<{tag}>{text}</{tag}>"
-        return f"<td>{text}{'†' if number.dagger else ''}{told}</td>"
+        return f"<td>{text}{marked(number)}{told}</td>"
 
-    head = "".join(f"<th>{html.escape(c)}</th>" for c in ("", *table.columns))
+    head = "".join(f"<th>{html.escape(c)}</th>" for c in ("", "chosen", *table.columns))
     rows = []
     for row in table.rows:
         label = html.escape(row.recipe) + ("°" if row.below else "")
-        rows.append(f"<tr><td>{label}</td>{''.join(map(cell, row.numbers))}</tr>")
+        cells = f"<td>{html.escape(chosen(row))}</td>{''.join(map(cell, row.numbers))}"
+        rows.append(f"<tr><td>{label}</td>{cells}</tr>")
     notes = "<br>".join(html.escape(n) for n in [*table.notes, *missing(table)])
     body = "\n".join(rows)
     return (

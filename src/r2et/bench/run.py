@@ -17,8 +17,8 @@ from r2et.bench.figures import PICTURES
 from r2et.bench.grid import Grid
 from r2et.bench.panel import Panel
 from r2et.bench.reading import said
-from r2et.bench.record import Records, made, refused
-from r2et.bench.render import latex, markdown, page
+from r2et.bench.record import Records, prepared, refused
+from r2et.bench.render import LEGEND, latex, markdown, page
 from r2et.bench.schedule import PASSING, Plan, Watch, carry_out
 from r2et.bench.table import Table, make_table
 from r2et.bench.tables import spec
@@ -79,7 +79,7 @@ class Runner:
 @contextmanager
 def opened(out: str | os.PathLike[str]) -> Iterator[Records]:
     """The records of a folder, made if missing, while no other run is in it."""
-    folder = made(out)
+    folder = prepared(out)
     with ExitStack() as stack:
         try:
             free = stack.enter_context(reserved(folder / ".running"))
@@ -163,7 +163,7 @@ def write_tables(name: str, tables: list[Table], folder: Path) -> list[Path]:
     title = tables[0].title
     head = f"# {title}\n\n"
     texts = {
-        "md": head + "\n".join(f"## {t.data}\n\n{markdown(t)}" for t in tables),
+        "md": head + "\n".join([*(f"## {t.data}\n\n{markdown(t)}" for t in tables), *LEGEND, ""]),
         "tex": "\n".join(latex(t) for t in tables),
         "html": page(title, tables),
     }

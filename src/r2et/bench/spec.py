@@ -14,6 +14,9 @@ from r2et.bench.papers import figure
 from r2et.bench.record import Record
 from r2et.bench.task import Measure, Task
 
+WAYS = {False: "scratch", True: "retrained"}
+# Of a record that does not say how many points of the way were looked at.
+COARSE = "taken at 10 points of the way, so an upper estimate: a swap after the last is not seen"
 ATTACKING = ("er", "mse", "thickness", "saliency")  # kinds that take a number of steps
 
 
@@ -92,20 +95,25 @@ class Spec:
             trains = ways[part.retrain].trains
             want(part.key, [Measure(train, part.kind, options) for train in trains])
         records = yield wanted
-        below = {a: way.below(records[places[f"trained {a}"]]) for a, way in ways.items()}
+        trained = {again: records[places[f"trained {again}"]] for again in ways}
+        below = {again: way.below(trained[again]) for again, way in ways.items()}
         main = min(ways)  # the row is of the training from scratch, where there is one
         numbers = {}
         for part in self.parts:
             told = None
             if part.paper is not None:
                 told = figure(part.paper[0], own.paper, recipe, part.paper[1])
-            if part.key in refused:
-                numbers[part.key] = Figures(reported=told, failed=refused[part.key])
+            why = refused.get(part.key) or ways[part.retrain].unmoved(trained[part.retrain])
+            if why:
+                numbers[part.key] = Figures(reported=told, failed=why)
             else:
                 found = gathered(part, records[places[part.key]], told)
                 why = "; ".join(below[part.retrain]) if part.retrain is not main else ""
                 numbers[part.key] = replace(found, below=why)
         measured = [r for key, place in places.items() if key in numbers for r in records[place]]
+        for again, way in ways.items():  # Vanilla's own trainings count in Vanilla's row
+            measured += [*trained[again][: len(way.trains)], *way.behind]
+        whole = {record.name: record for record in measured}
         return Claim(
             table=self.name,
             data=data,
@@ -114,7 +122,10 @@ class Spec:
             unreliable=below[main],
             numbers=numbers,
             settings={"k": own.k, **grid.told()},
-            made=made_with(measured),
+            made=made_with(whole.values()),
+            choices=tuple(way.choice for way in ways.values() if way.choice),
+            candidates={WAYS[again]: list(way.tried) for again, way in ways.items() if way.tried},
+            trained=tuple(dict.fromkeys(r.name for some in trained.values() for r in some)),
         )
 
     def _refused(self, part: Part, own: Case, recipe: str, way: Chosen) -> str | None:
@@ -149,6 +160,11 @@ def gathered(part: Part, records: list[Record], reported: float | None) -> Figur
     if part.rows is not None and all(part.rows in r.measured for r in records):
         columns = zip(*(r.measured[part.rows] for r in records), strict=True)
         rows = tuple(round(sum(column) / len(records), 4) for column in columns)
-    doubts = tuple(dict.fromkeys(why for r in records for why in r.unreliable))
+    doubts = [why for r in records for why in r.unreliable]
+    if part.value == "adversarial" and any("points" not in r.measured for r in records):
+        doubts.append(COARSE)
     names = tuple(r.name for r in records)
-    return Figures(tuple(values), reported, rows, names, unreliable=doubts)
+    ties = [r.measured.get("tied_rows", 0) / r.measured.get("rows", 1) for r in records]
+    tied = round(max(ties), 4) if part.rows is not None else 0.0
+    told = tuple(dict.fromkeys(doubts))
+    return Figures(tuple(values), reported, rows, names, unreliable=told, tied=tied)

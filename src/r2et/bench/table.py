@@ -7,27 +7,27 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from r2et.bench.claim import Claim, Figures
+from r2et.bench.groups import ADDITIONS, BASELINE, R2ET_VARIANTS
 from r2et.bench.spec import Part, Spec
 from r2et.metrics import paired_test
-
-FAMILY = ("r2et", "certified")
-BASELINE = "linear"  # a constant ranking: printed, and not in the race
 
 
 @dataclass(frozen=True)
 class Number:
     """One number as it is shown. text: value and spread; reported: the papers' figure.
 
-    mark: "best", "second" or "". dagger: significantly better than the best of the other kind.
-    why: why there is no value. doubts: what speaks against it.
+    mark: "best", "second" or "". dagger: "†" where the papers' R2ET and the other methods differ,
+    on the better one; "‡" on an addition of ours that is better than all of them. why: why there
+    is no value. doubts: what speaks against it. tied: it rests on ties, and is not in the race.
     """
 
     text: str = ""
     reported: str = ""
     mark: str = ""
-    dagger: bool = False
+    dagger: str = ""
     why: str = ""
     doubts: tuple[str, ...] = ()
+    tied: bool = False
 
 
 @dataclass(frozen=True)
@@ -50,11 +50,6 @@ class Table:
     columns: tuple[str, ...]
     rows: tuple[Row, ...]
     notes: tuple[str, ...]
-
-
-def family(recipe: str) -> bool:
-    """Whether a recipe is R2ET or one of its kin; a module:name of others is not."""
-    return recipe.startswith(FAMILY) and ":" not in recipe
 
 
 def make_table(spec: Spec, data: str, title: str, claims: Iterable[Claim]) -> Table:
@@ -82,44 +77,73 @@ def _rank(claim: Claim, spec: Spec) -> tuple[float, ...]:
     return (float(bool(claim.unreliable)), *(math.inf if v is None else -v for v in values))
 
 
-def _marks(part: Part, claims: list[Claim]) -> dict[str, tuple[str, bool]]:
-    """Winner and runner-up of a column, and whether the winner's lead is significant."""
+Marks = dict[str, tuple[str, str]]
+
+
+def _marks(part: Part, claims: list[Claim]) -> Marks:
+    """Winner and runner-up of a column, and whose lead is significant."""
     if part.higher is None:
         return {}
     sign = 1.0 if part.higher else -1.0
     racing: list[tuple[float, Claim]] = []
     for claim in claims:
-        some = claim.numbers[part.key]
-        value, free = some.mean, not (claim.unreliable or some.below)
-        if value is not None and free and claim.recipe != BASELINE:
+        value = claim.numbers[part.key].mean
+        still = part.retrain and claim.recipe == "vanilla"  # retrained from itself
+        if value is not None and claim.races(part.key) and not still and claim.recipe != BASELINE:
             racing.append((sign * round(part.scale * value, part.digits), claim))
     racing.sort(key=lambda pair: -pair[0])
-    found: dict[str, tuple[str, bool]] = {}
+    found: Marks = {}
     # Nothing proved, nothing kept: no place to run up to.
     levels = sorted({value for value, _ in racing if value or not part.higher}, reverse=True)[:2]
     for value, claim in racing:
         if value in levels:
-            found[claim.recipe] = (("best", "second")[levels.index(value)], False)
-    first = {kin: [c for _, c in racing if family(c.recipe) is kin][:1] for kin in (True, False)}
-    if first[True] and first[False]:
-        ours, other = (first[kin][0] for kin in (True, False))
-        a, b = (c.numbers[part.key].rows for c in (ours, other))
-        if len(a) == len(b) > 1:
-            test = paired_test(a, b)
-            better = ours if sign * test.difference > 0 else other
-            if test.significant:
-                found[better.recipe] = (found.get(better.recipe, ("", False))[0], True)
+            found[claim.recipe] = (("best", "second")[levels.index(value)], "")
+    for recipe, dagger in _daggers(part.key, sign, [claim for _, claim in racing]).items():
+        found[recipe] = (found.get(recipe, ("", ""))[0], dagger)
     return found
 
 
-def _number(part: Part, claim: Claim, marks: dict[str, tuple[str, bool]]) -> Number:
+def _daggers(key: str, sign: float, racing: list[Claim]) -> dict[str, str]:
+    """Whose lead is more than chance. racing: the best first."""
+    groups: dict[str, list[Claim]] = {"variants": [], "additions": [], "others": []}
+    for claim in racing:
+        variant, added = claim.recipe in R2ET_VARIANTS, claim.recipe in ADDITIONS
+        groups["variants" if variant else "additions" if added else "others"].append(claim)
+    found = {}
+    variants, others, additions = (groups[n][:1] for n in ("variants", "others", "additions"))
+    if variants and others:
+        first, second = sorted([variants[0], others[0]], key=racing.index)
+        if leads(key, sign, first, second):
+            found[first.recipe] = "†"
+    rest = [claim for claim in racing if claim.recipe not in ADDITIONS]
+    if additions and rest and leads(key, sign, additions[0], rest[0]):
+        found[additions[0].recipe] = "‡"
+    return found
+
+
+def leads(key: str, sign: float, one: Claim, other: Claim) -> bool:
+    """Whether one is better: by the paired test over rows, and with every seed, of two or more.
+
+    Rows of a few networks say little about the next network: seeds that disagree are the answer.
+    """
+    a, b = (claim.numbers[key] for claim in (one, other))
+    alike = len(a.seeds) == len(b.seeds) and len(a.rows) == len(b.rows)
+    if not alike or min(len(a.seeds), len(a.rows)) < 2:
+        return False
+    every = all(sign * (x - y) > 0 for x, y in zip(a.seeds, b.seeds, strict=True))
+    test = paired_test(a.rows, b.rows)
+    return every and bool(test.significant) and sign * test.difference > 0
+
+
+def _number(part: Part, claim: Claim, marks: Marks) -> Number:
     some = claim.numbers[part.key]
     told = "" if some.reported is None else f"{some.reported:.{_paper_digits(part)}f}"
     if some.mean is None:
         return Number(reported=told, why=some.failed or "not measured")
-    mark, dagger = marks.get(claim.recipe, ("", False))
+    mark, dagger = marks.get(claim.recipe, ("", ""))
     doubts = (*([some.below] if some.below else []), *some.unreliable)
-    return Number(shown(part, some), told, mark, dagger, doubts=doubts)
+    tied = claim.tied(part.key)
+    return Number(shown(part, some), told, mark, dagger, doubts=doubts, tied=tied)
 
 
 def _paper_digits(part: Part) -> int:
@@ -144,7 +168,7 @@ def _notes(spec: Spec, claims: list[Claim]) -> tuple[str, ...]:
     seeds = " or ".join(map(str, counts)) + (" seed" if counts == [1] else " seeds")
     spread = "" if counts == [1] else ", mean ± half the range"
     k = "" if spec.name == "table7" else f"k = {settings[0]['k']}, "
-    notes.append(f"{k}{seeds}{spread}; small: the papers' figure; {BASELINE} is no contestant.")
+    notes.append(f"{k}{seeds}{spread}.")
     for name in ("epochs", "rows", "steps", "weights"):
         asked = {str(told[name]): told[name] for told in settings if told.get(name)}
         if asked:
@@ -155,9 +179,11 @@ def _notes(spec: Spec, claims: list[Claim]) -> tuple[str, ...]:
     made = [claim.made for claim in claims if claim.made]
     if made:
         hours = sum(m["seconds"] for m in made) / 3600
-        kinds = {"r2et": "r2et ", "torch": "torch ", "python": "Python ", "machine": ""}
-        same = {n: " or ".join(sorted({str(m[n]) for m in made})) for n in kinds}
+        kinds = {"r2et": "r2et ", "torch": "torch ", "python": "Python ", "machine": "", "cpu": ""}
+        same = {n: " or ".join(sorted({str(m.get(n, "")) for m in made})) for n in kinds}
+        same["cpu"] = same["cpu"] or "CPU not recorded"
         versions = ", ".join(f"{word}{same[n]}" for n, word in kinds.items())
         date = max(m["date"] for m in made)
-        notes.append(f"{versions}, {date}; {hours:.2f} hours of one worker.")
+        took = f"{hours:.2f} hours of one worker, trainings and choices included"
+        notes.append(f"{versions}, {date}; {took}.")
     return tuple(notes)

@@ -10,37 +10,62 @@ from scipy.stats import spearmanr
 
 from r2et.bench.cases import CASES
 from r2et.bench.claim import Claim
+from r2et.bench.groups import OTHERS, R2ET_VARIANTS
+from r2et.bench.papers import figure, papers
 from r2et.bench.spec import Part, Spec
 from r2et.bench.tables import spec
 
-FAMILY = ("r2et", "r2et-mm", "r2et-nh", "r2et-mm-nh")
-WORDS = ("yes", "more", "less", "even", "no")
-EVEN = 0.5  # leads below that, in points, are none
-OTHERS = ("wd", "sp", "est-h", "exact-h", "ssr", "at", "cl")
+EVEN = 0.5  # leads and gains below that, in points, are none
+# What follows from the papers' answer and ours.
+AGREEMENT = {
+    ("yes", "yes"): "here, too",
+    ("no", "no"): "nor here",
+    ("even", "even"): "even in both",
+    ("yes", "no"): "not here",
+    ("yes", "even"): "even here",
+    ("no", "yes"): "here, but not in the papers",
+    ("no", "even"): "even here, not in the papers",
+    ("even", "yes"): "here; even in the papers",
+    ("even", "no"): "not here; even in the papers",
+}
 # A table's columns as the papers print them, or as we measured them: by part, by recipe.
 Columns: TypeAlias = Mapping[str, Mapping[str, float]]
-# What a statement is about as a number, and as it is shown; None where the columns have it not.
-Found: TypeAlias = tuple[float, str] | None
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a proposition hangs on: a number, as it is shown, and whose numbers it is made of."""
+
+    value: float
+    shown: str
+    of: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Statement:
-    """Something that a table says. agree: of the papers' number and ours, a word of WORDS."""
+    """A proposition about a table. find: what it hangs on; answer: yes, no or even, from that.
+
+    keys: the parts it needs. sized: of two that say yes, how large they are is compared.
+    """
 
     says: str
-    find: Callable[[Columns], Found]
-    agree: Callable[[float, float], str]
+    keys: tuple[str, ...]
+    find: Callable[[Columns], Found | None]
+    answer: Callable[[float], str]
+    sized: bool = False
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """A statement about one data set: the papers' numbers, ours, and whether they agree."""
+    """A statement about one data set: the papers' numbers and answer, ours, and what follows."""
 
     table: str
     says: str
     data: str
     theirs: str
     ours: str
+    papers: str
+    here: str
     holds: str
 
 
@@ -57,33 +82,53 @@ def verdicts(claims: Iterable[Claim]) -> list[Verdict]:
 
 
 def _verdicts(table: Spec, data: str, rows: Mapping[str, Claim]) -> list[Verdict]:
-    theirs, ours = {}, {}
-    for part in table.parts:  # of recipes that both have
-        told, own = reported(part, rows), measured(part, rows)
-        theirs[part.key] = {name: value for name, value in told.items() if name in own}
-        ours[part.key] = {name: value for name, value in own.items() if name in told}
+    told = {part.key: reported(part, data) for part in table.parts}
+    own = {part.key: measured(part, rows) for part in table.parts}
     found = []
     for each in statements(table):
-        a, b = each.find(theirs), each.find(ours)
-        if a is not None and b is not None:
-            holds = each.agree(a[0], b[0])
-            found.append(Verdict(table.name, each.says, data, a[1], b[1], holds))
+        if any(claim.tied(key) for claim in rows.values() for key in each.keys):
+            continue  # what rests on ties is no answer
+        a, b = each.find(told), each.find(own)
+        if a is None or b is None:
+            continue
+        answers = each.answer(a.value), each.answer(b.value)
+        holds = AGREEMENT[answers]
+        if each.sized and answers == ("yes", "yes"):
+            holds += size(a.value, b.value)
+        lacks = [lacking(name, rows, each.keys) for name in a.of]
+        ours = "; ".join([b.shown, *filter(None, lacks)])
+        found.append(Verdict(table.name, each.says, data, a.shown, ours, *answers, holds))
     return found
 
 
-def reported(part: Part, rows: Mapping[str, Claim]) -> dict[str, float]:
-    """The papers' column."""
-    told = {name: claim.numbers[part.key].reported for name, claim in rows.items()}
+def lacking(name: str, rows: Mapping[str, Claim], keys: Iterable[str]) -> str:
+    """Why a recipe that is the papers' best is not among ours; empty where it is."""
+    if name not in rows:
+        return f"`{name}` was not run"
+    claim = rows[name]
+    if claim.unreliable or any(claim.numbers[key].below for key in keys):
+        return f"`{name}` is below the threshold"
+    failed = any(claim.numbers[key].mean is None for key in keys)
+    return f"`{name}` has no number" if failed else ""
+
+
+def reported(part: Part, data: str) -> dict[str, float]:
+    """The papers' column, of all of their recipes, whatever was run here."""
+    if part.paper is None:
+        return {}
+    table, index = part.paper
+    paper = CASES[data].paper
+    told = {name: figure(table, paper, name, index) for name in papers().get(table, {})}
     return {name: value for name, value in told.items() if value is not None}
 
 
 def measured(part: Part, rows: Mapping[str, Claim]) -> dict[str, float]:
-    """Ours, of recipes that reach the accuracy threshold."""
+    """Ours, of recipes that are in the race."""
     found = {}
     for name, claim in rows.items():
-        some = claim.numbers[part.key]
-        if some.mean is not None and not (claim.unreliable or some.below):
-            found[name] = part.scale * some.mean
+        value = claim.numbers[part.key].mean
+        if value is not None and claim.races(part.key):
+            found[name] = part.scale * value
     return found
 
 
@@ -94,32 +139,29 @@ def statements(table: Spec) -> list[Statement]:
         told = [part for part in told if part.options]
     found = []
     for part in told:
+        keys = (part.key,)
         if part.value == "precision" and table.name in ("table1", "table2", "table7"):
-            found.append(
-                Statement(
-                    f"{part.title}: the best variant of R2ET and the best other method",
-                    _lead(part.key),
-                    same_sign,
-                )
-            )
-            found.append(
-                Statement(f"{part.title}: its gain over Vanilla", _gain(part.key), as_large)
-            )
+            said = f"{part.title}: a variant of R2ET leads the other methods"
+            found.append(Statement(said, keys, _lead(part.key), ahead))
+            said = f"{part.title}: R2ET gains over Vanilla"
+            found.append(Statement(said, keys, _gain(part.key), ahead, sized=True))
         if part.kind == "faithfulness":
-            said = f"{part.title}: R2ET's variants are no worse than Vanilla by 0.02; difference"
+            said = f"{part.title}: R2ET's variants are within 0.02 of Vanilla or better (mean)"
             sign = 1 if part.higher else -1
-            found.append(Statement(said, _beyond_vanilla(part.key), no_worse(sign)))
+            found.append(Statement(said, keys, _beyond_vanilla(part.key), no_worse(sign)))
     if table.name == "table5":
-        said = "P@k follows thickness: rank correlation over methods"
-        found.append(Statement(said, _rank_correlation("erattack", "thickness"), both_above(0.5)))
+        said = "P@k follows thickness: rank correlation over methods above 0.5"
+        both = ("erattack", "thickness")
+        found.append(Statement(said, both, _rank_correlation(*both), above(0.5)))
     if table.name == "table6":
         for attack in ("er", "mse"):
-            said = f"{attack.upper()}: the most AUC that the attack costs a method"
-            lost = _largest_drop(f"cauc,_{attack}", f"aauc,_{attack}")
-            found.append(Statement(said, lost, at_most(0.02)))
+            said = f"{attack.upper()}: the attack costs no method more than 0.02 AUC"
+            both = (f"cauc,_{attack}", f"aauc,_{attack}")
+            found.append(Statement(said, both, _largest_drop(*both), at_most(0.02)))
     if table.name == "table8":
-        said = "retraining instead of training from scratch: gain, mean over R2ET's variants"
-        found.append(Statement(said, _mean_gain("scratch", "retrained"), as_large))
+        said = "retraining R2ET's variants gains over training them from scratch (mean)"
+        both = ("scratch", "retrained")
+        found.append(Statement(said, both, _mean_gain(*both), ahead, sized=True))
     return found
 
 
@@ -128,102 +170,98 @@ def best(values: Mapping[str, float], names: Iterable[str]) -> tuple[float, str]
     return max(((values[name], name) for name in names if name in values), default=None)
 
 
-def _lead(key: str) -> Callable[[Columns], Found]:
-    def find(columns: Columns) -> Found:
-        ours, other = (best(columns[key], names) for names in (FAMILY, OTHERS))
+def _lead(key: str) -> Callable[[Columns], Found | None]:
+    def find(columns: Columns) -> Found | None:
+        ours, other = (best(columns[key], names) for names in (R2ET_VARIANTS, OTHERS))
         if ours is None or other is None:
             return None
         shown = f"{ours[0]:.1f} `{ours[1]}`, {other[0]:.1f} `{other[1]}`"
-        return round(ours[0], 1) - round(other[0], 1), shown
+        return Found(round(ours[0], 1) - round(other[0], 1), shown, (ours[1], other[1]))
 
     return find
 
 
-def _gain(key: str) -> Callable[[Columns], Found]:
-    def find(columns: Columns) -> Found:
-        ours, plain = best(columns[key], FAMILY), columns[key].get("vanilla")
+def _gain(key: str) -> Callable[[Columns], Found | None]:
+    def find(columns: Columns) -> Found | None:
+        ours, plain = best(columns[key], R2ET_VARIANTS), columns[key].get("vanilla")
         if ours is None or plain is None:
             return None
-        return ours[0] - plain, f"{ours[0] - plain:+.1f}"
+        gain = round(ours[0], 1) - round(plain, 1)
+        return Found(gain, f"{gain:+.1f} `{ours[1]}`", (ours[1],))
 
     return find
 
 
-def _beyond_vanilla(key: str) -> Callable[[Columns], Found]:
-    def find(columns: Columns) -> Found:
+def _beyond_vanilla(key: str) -> Callable[[Columns], Found | None]:
+    def find(columns: Columns) -> Found | None:
         column = columns[key]
-        some = [column[n] - column["vanilla"] for n in FAMILY if {n, "vanilla"} <= column.keys()]
-        return _mean(some, 2)
+        names = [n for n in R2ET_VARIANTS if {n, "vanilla"} <= column.keys()]
+        return _mean({n: column[n] - column["vanilla"] for n in names}, 2)
 
     return find
 
 
-def _mean_gain(before: str, after: str) -> Callable[[Columns], Found]:
-    def find(columns: Columns) -> Found:
+def _mean_gain(before: str, after: str) -> Callable[[Columns], Found | None]:
+    def find(columns: Columns) -> Found | None:
         a, b = columns[before], columns[after]
-        return _mean([b[n] - a[n] for n in FAMILY if n in a and n in b], 1)
+        return _mean({n: b[n] - a[n] for n in R2ET_VARIANTS if n in a and n in b}, 1)
 
     return find
 
 
-def _rank_correlation(one: str, other: str) -> Callable[[Columns], Found]:
-    def find(columns: Columns) -> Found:
+def _rank_correlation(one: str, other: str) -> Callable[[Columns], Found | None]:
+    def find(columns: Columns) -> Found | None:
         a, b = columns[one], columns[other]
-        names = [n for n in (*FAMILY, *OTHERS, "vanilla") if n in a and n in b]
+        names = [n for n in (*R2ET_VARIANTS, *OTHERS, "vanilla") if n in a and n in b]
         if len(names) < 3:
             return None
         rho = float(spearmanr([a[n] for n in names], [b[n] for n in names]).statistic)
-        return rho, f"{rho:.2f}"
+        return Found(rho, f"{rho:.2f}, {len(names)} methods")
 
     return find
 
 
-def _largest_drop(before: str, after: str) -> Callable[[Columns], Found]:
-    def find(columns: Columns) -> Found:
+def _largest_drop(before: str, after: str) -> Callable[[Columns], Found | None]:
+    def find(columns: Columns) -> Found | None:
         a, b = columns[before], columns[after]
         drops = [(a[n] - b[n], n) for n in a if n in b]
         if not drops:
             return None
         worst, name = max(drops)
-        return worst, f"{worst:.3f} `{name}`"
+        return Found(worst, f"{worst:.3f} `{name}`", (name,))
 
     return find
 
 
-def _mean(values: list[float], digits: int) -> Found:
+def _mean(values: Mapping[str, float], digits: int) -> Found | None:
     if not values:
         return None
-    found = sum(values) / len(values)
-    return found, f"{found:+.{digits}f}"
+    found = round(sum(values.values()) / len(values), digits)  # answered as it is shown
+    return Found(found, f"{found:+.{digits}f} ({len(values)} variants)", tuple(values))
 
 
-def same_sign(theirs: float, ours: float) -> str:
-    """The same one is ahead, or the other, or it is even on one side."""
-    if min(abs(theirs), abs(ours)) < EVEN:
-        return "even"
-    return "yes" if (theirs > 0) is (ours > 0) else "no"
+def ahead(value: float) -> str:
+    """Of a lead or a gain in points."""
+    return "even" if round(abs(value), 6) < EVEN else "yes" if value > 0 else "no"
 
 
-def as_large(theirs: float, ours: float) -> str:
-    """The same way and about as far; more than twice, less than half; or the other way."""
-    if theirs * ours <= 0:
-        return "no"
+def size(theirs: float, ours: float) -> str:
+    """Of two gains: what is to be added to "here, too"."""
     ratio = ours / theirs
-    return "less" if ratio < 0.5 else "more" if ratio > 2 else "yes"
+    much = "less than half" if ratio < 0.5 else "more than twice" if ratio > 2 else ""
+    return f", {much} as much" if much else ""
 
 
-def both_above(bar: float) -> Callable[[float, float], str]:
-    """Both reach the bar, or neither."""
-    return lambda theirs, ours: "yes" if (theirs > bar) is (ours > bar) else "no"
+def above(bar: float) -> Callable[[float], str]:
+    """Whether the bar is passed."""
+    return lambda value: "yes" if value > bar else "no"
 
 
-def at_most(more: float) -> Callable[[float, float], str]:
-    """Ours is larger by that much, or by less."""
-    return lambda theirs, ours: "yes" if ours <= theirs + more else "no"
+def at_most(most: float) -> Callable[[float], str]:
+    """Whether it is no more than that."""
+    return lambda value: "yes" if value <= most else "no"
 
 
-def no_worse(sign: int, slack: float = 0.02) -> Callable[[float, float], str]:
-    """Both are no worse than nothing, or both are; sign: 1 where more is better."""
-    return lambda theirs, ours: (
-        "yes" if (sign * theirs > -slack) is (sign * ours > -slack) else "no"
-    )
+def no_worse(sign: int, slack: float = 0.02) -> Callable[[float], str]:
+    """Whether a difference is none for the worse; sign: 1 where more is better."""
+    return lambda value: "yes" if sign * value >= -slack else "no"

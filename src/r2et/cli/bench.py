@@ -62,30 +62,36 @@ def command(
 
 def show(screen: Console, found: Outcome) -> None:
     """The tables on the terminal, and where the files are."""
-    from r2et.bench.render import missing
+    from r2et.bench.render import LEGEND, missing
 
     for table in found.tables:
         screen.print(_screen(table))
         for note in [*table.notes, *missing(table)]:
             screen.print(note, markup=False, highlight=False, style="dim")
+    for line in LEGEND if found.tables else ():
+        screen.print(line, markup=False, highlight=False, style="dim")
     for file in found.files:
         typer.echo(str(file))
 
 
 def _screen(table: Table) -> Screen:
+    from r2et.bench.render import chosen
+
     name = Column(table.data, no_wrap=True, min_width=10)
-    shown = Screen(name, *table.columns, title=table.title)
+    shown = Screen(name, "chosen", *table.columns, title=table.title)
     for row in table.rows:
         label = row.recipe + ("°" if row.below else "")
-        shown.add_row(label, *(_cell(number) for number in row.numbers))
+        shown.add_row(label, chosen(row), *(_cell(number) for number in row.numbers))
     return shown
 
 
 def _cell(number: Number) -> Text:
+    from r2et.bench.render import marked
+
     text = Text("-" if number.why else number.text)
     if number.mark:
         text.stylize("bold" if number.mark == "best" else "underline")
-    text.append("†" if number.dagger else "")
+    text.append(marked(number))
     if number.reported:
         text.append(f" {number.reported}", style="dim")
     return text
