@@ -6,11 +6,12 @@ import pytest
 
 from bench_run import GRID
 from r2et.bench import command, estimate
-from r2et.bench.command import Asked, asked, pick, run
+from r2et.bench.command import Asked, asked, duration, pick, run
 from r2et.bench.estimate import Estimate, remaining, typical, units
 from r2et.bench.record import Record, Records
 from r2et.bench.run import Outcome, Runner, opened, plans_of, run_table
 from r2et.bench.task import Measure, Train
+from r2et.errors import InputError
 
 TINY = replace(GRID, recipes=("vanilla", "wd", "linear"), seeds=1)
 
@@ -65,6 +66,7 @@ def flat(monkeypatch):
     """Every task takes a second of one worker."""
     monkeypatch.setattr(estimate, "typical", dict)
     monkeypatch.setattr(Estimate, "seconds", lambda *_: 1.0)
+    monkeypatch.setattr(command, "STARTING", 0.0)
 
 
 @pytest.mark.usefixtures("flat")
@@ -81,6 +83,32 @@ def test_all_is_what_fits(tmp_path):
     assert (
         none.said == f"bench: table1 is left out: it takes about {one} s, and {one - 1} s are left."
     )
+
+
+@pytest.mark.usefixtures("flat")
+def test_workers_take_their_time_to_begin(tmp_path, monkeypatch):
+    monkeypatch.setattr(command, "STARTING", 10.0)
+    count = len(remaining(plans_of("table1", TINY), Records(tmp_path)))
+    assert pick("table1", TINY, tmp_path, 1, count + 10).grid == TINY
+    assert pick("table1", TINY, tmp_path, 1, count + 9).grid is None
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("90s", 90), ("2h30m", 9000), ("1.5h", 5400), ("1h 2m 3s", 3723)]
+)
+def test_a_budget_in_words(text, seconds):
+    assert duration(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "2", "0s", "30m2h", "h", "-1h"])
+def test_what_is_no_budget(text):
+    with pytest.raises(InputError, match="bench: budget must be a time as 90s, 30m or 2h30m, got"):
+        duration(text)
+
+
+def test_the_papers_table_of_settings():
+    with pytest.raises(InputError, match="got 'table4', in the papers a list of settings"):
+        asked("table4")
 
 
 @pytest.mark.usefixtures("flat")

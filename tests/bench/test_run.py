@@ -12,13 +12,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 
 import bench_run
 import r2et
 from bench_run import main
 from r2et.bench.claim import load_claims
 from r2et.bench.grid import Grid
-from r2et.bench.run import Runner, run_table
+from r2et.bench.record import OTHERWISE
+from r2et.bench.run import Runner, opened, run_table
 from r2et.errors import InputError
 from r2et.lock import reserved
 
@@ -182,6 +184,76 @@ def test_what_is_no_record_is_set_aside(whole, tmp_path):
     assert f"{swapped.name}.aside: it is of other settings than its name says." in said
     assert half.with_name(half.name + ".aside").read_text() == text[: len(text) // 2]
     assert compared(copy) == compared(whole[0])
+
+
+def test_a_copy_and_a_folder_are_set_aside_and_told_at_once(whole, tmp_path):
+    """Also where the run then ends in an error."""
+    copy = copied(whole[0], tmp_path)
+    first = min((copy / "records").glob("*.json"))
+    twin, folder = (first.with_name(name) for name in ("other-name.json", "x.json"))
+    twin.write_text(first.read_text())
+    folder.mkdir()
+    heard = []
+    with pytest.raises(ZeroDivisionError), opened(copy, heard.append) as records:
+        1 / ("other-name" in {record.name for record in records.all()})
+    assert heard == [
+        f"bench: {twin} was set aside as {twin.name}.aside: {OTHERWISE}.",
+        f"bench: {folder} was set aside as {folder.name}.aside: it is a folder.",
+    ]
+    assert twin.with_name("other-name.json.aside").read_text() == first.read_text()
+    main(copy)
+    assert compared(copy) == compared(whole[0])
+
+
+def test_a_record_that_cannot_be_read(whole, tmp_path, monkeypatch):
+    copy = copied(whole[0], tmp_path)
+
+    def locked(_):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("r2et.bench.record.parse", locked)
+    said = r"bench: records must be files that can be read, got .*json \(Permission denied\)\."
+    with pytest.raises(InputError, match=said):
+        main(copy)
+
+
+def test_fewer_rows_make_no_other_record_of_what_takes_all(whole, tmp_path):
+    """Accuracy is that of all test rows, whatever is attacked."""
+    copy = copied(whole[0], tmp_path)
+    before = {n for n in times(copy) if "-vanilla-clean-" in n}
+    main(copy, grid=replace(bench_run.GRID, rows=4, recipes=("vanilla",)))
+    assert {n for n in times(copy) if "-vanilla-clean-" in n} == before
+    told = compared(copy)[min(before)]
+    assert told["task"]["options"] == {}
+    assert "rows" not in told["task"]
+
+
+def test_a_record_says_on_which_cpu_it_was_made(whole):
+    for path in (whole[0] / "records").glob("*.json"):
+        made = json.loads(path.read_text())["made"]
+        assert made["cpu"].endswith(torch.backends.cpu.get_cpu_capability())
+    claim = load_claims(whole[0] / "claims", "table9")[0]
+    assert claim.made["cpu"] == made["cpu"]
+
+
+def test_a_claim_counts_all_that_it_took(whole):
+    """Its trainings, candidates and choice; Vanilla's trainings are in Vanilla's own row."""
+    folder, _ = whole
+    seconds = {p.stem: json.loads(p.read_text())["made"]["seconds"] for p in records_of(folder)}
+    claims = {c.recipe: c for c in load_claims(folder / "claims", "table9")}
+    for recipe, claim in claims.items():
+        own = sum(s for name, s in seconds.items() if name.startswith(f"adult-{recipe}-"))
+        other = sum(s for n, s in seconds.items() if n.startswith("adult-vanilla-validation"))
+        own -= other if recipe == "vanilla" else 0
+        assert claim.made["seconds"] == pytest.approx(own, abs=0.11)
+    assert set(claims["wd"].candidates) == {"scratch"}
+    assert len(claims["wd"].candidates["scratch"]) == 3
+    assert all((folder / "records" / f"{n}.json").exists() for n in claims["wd"].choices)
+    assert len(claims["wd"].trained) == 4
+
+
+def records_of(folder):
+    return list((folder / "records").glob("*.json"))
 
 
 def test_a_broken_network_is_trained_again(whole, tmp_path):

@@ -11,7 +11,7 @@ import pytest
 from bench_tasks import Sum
 from r2et.bench.choice import Choice
 from r2et.bench.grid import Grid, chosen
-from r2et.bench.record import OF_NETWORK, Record, Records
+from r2et.bench.record import OF_NETWORK, OTHERWISE, Record, Records, digest
 from r2et.bench.schedule import carry_out
 from r2et.bench.task import Given, Measure, Train
 from r2et.engine import engine
@@ -90,12 +90,12 @@ def test_an_exit_in_a_task_is_its_own(tmp_path):
 def test_settings_with_rows_of_numbers_in_a_text_are_found_again(tmp_path):
     """A tensor's repr looks like a list of numbers, and is none."""
     told = {"shown": "tensor([10.,  1.])", "list": [1, 2], "nested": [{"a": [0.5, 1.5]}, "b  c"]}
-    records = Records(tmp_path)
-    records.save(Record(told, {"rows": [1.0, 2.0], "none": {}, "empty": []}, name="x"))
-    text = (tmp_path / "records" / "x.json").read_text()
+    records, name = Records(tmp_path), f"x-{digest(told)}"
+    records.save(Record(told, {"rows": [1.0, 2.0], "none": {}, "empty": []}, name=name))
+    text = (tmp_path / "records" / f"{name}.json").read_text()
     assert '"rows": [1.0, 2.0]' in text
     assert json.loads(text)["task"] == told
-    found = Records(tmp_path).find("x", told)
+    found = Records(tmp_path).find(name, told)
     assert found is not None
     assert found.measured == {"rows": [1.0, 2.0], "none": {}, "empty": []}
 
@@ -104,24 +104,28 @@ def test_a_measurement_of_an_older_network_does_not_count(tmp_path):
     records = Records(tmp_path)
     network = b"weights"
     sha = hashlib.sha256(network).hexdigest()
-    records.save(Record({"t": 1}, {"network_sha256": sha}, name="train"), network)
-    records.save(Record({"m": 1}, {OF_NETWORK: sha}, name="good"))
-    records.save(Record({"m": 2}, {OF_NETWORK: "other"}, name="old"))
+    tasks = {"train": {"t": 1}, "good": {"m": 1}, "old": {"m": 2}}
+    train, good, old = (f"{title}-{digest(told)}" for title, told in tasks.items())
+    records.save(Record({"t": 1}, {"network_sha256": sha}, name=train), network)
+    records.save(Record({"m": 1}, {OF_NETWORK: sha}, name=good))
+    records.save(Record({"m": 2}, {OF_NETWORK: "other"}, name=old))
     again = Records(tmp_path)
-    assert again.find("good", {"m": 1}, ["train"]) is not None
-    assert again.find("old", {"m": 2}, ["train"]) is None
-    assert "old.json was set aside" in again.notes[0]
+    assert again.find(good, {"m": 1}, [train]) is not None
+    assert again.find(old, {"m": 2}, [train]) is None
+    assert f"{old}.json was set aside" in again.notes[0]
     assert "another network" in again.notes[0]
 
 
 @pytest.mark.parametrize("change", [{"failed": 5}, {"unreliable": [[1]]}, {"measured": None}])
 def test_a_record_with_odd_parts_is_set_aside(change, tmp_path):
-    Records(tmp_path).save(Record({"m": 1}, name="x"))
-    path = tmp_path / "records" / "x.json"
+    name = f"x-{digest({'m': 1})}"
+    Records(tmp_path).save(Record({"m": 1}, name=name))
+    path = tmp_path / "records" / f"{name}.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
     again = Records(tmp_path)
     assert again.all() == []
-    assert "x.json was set aside as x.json.aside" in again.notes[0]
+    assert f"{name}.json was set aside as {name}.json.aside" in again.notes[0]
+    assert OTHERWISE not in again.notes[0]
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,8 @@ from r2et.engine import Engine, engine
 from r2et.errors import InputError, R2ETError
 
 NAMES = (*TABLE_NAMES, *PICTURES, "leaderboard", "all")
-UNITS = {"s": 1, "m": 60, "h": 3600}
+UNITS = {"h": 3600, "m": 60, "s": 1}
+STARTING = 10.0  # seconds until workers have begun
 # What is worth most comes first: "all" stops where the budget does.
 ORDER = (
     *("table1", "leaderboard", "figure2", "figure7", "figure8", "table5", "table9", "figure4"),
@@ -84,13 +85,16 @@ def asked(
 
 
 def duration(text: str | None) -> float | None:
-    """30m, 2h, 90s as seconds."""
+    """90s, 30m, 2h, 2h30m as seconds."""
     if text is None:
         return None
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smh])", text.strip().lower())
-    if found is None or float(found[1]) == 0:
-        raise InputError(f"bench: budget must be a time as 90s, 30m or 2h, got {text!r}.")
-    return float(found[1]) * UNITS[found[2]]
+    number = r"(?:(\d+(?:\.\d+)?)\s*{})?\s*"
+    found = re.fullmatch("".join(map(number.format, UNITS)), text.strip().lower())
+    parts = zip(found.groups(), UNITS.values(), strict=True) if found else ()
+    seconds = sum(float(count) * unit for count, unit in parts if count is not None)
+    if seconds == 0:
+        raise InputError(f"bench: budget must be a time as 90s, 30m or 2h30m, got {text!r}.")
+    return seconds
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -120,11 +124,11 @@ def run(
     with engine(kind, workers, address) as running:
         for name in ORDER if told.name == "all" else (told.name,):
             left = None if end is None else end - time.monotonic()
-            runner = Runner(out, running, budget=left, watch=watch)
+            runner = Runner(out, running, budget=left, watch=watch, say=say)
             grid = told.grid_of(name)
             if told.name == "all":
                 assert left is not None
-                picked = pick(name, grid, out, running.count(), left)
+                picked = pick(name, grid, out, running.count(), left, say)
                 say(picked.said)
                 if picked.grid is None:
                     whole = whole.with_(Outcome(notes=[picked.said]))
@@ -143,7 +147,14 @@ class Picked:
     said: str
 
 
-def pick(name: str, grid: Grid, out: str | os.PathLike[str], workers: int, left: float) -> Picked:
+def pick(
+    name: str,
+    grid: Grid,
+    out: str | os.PathLike[str],
+    workers: int,
+    left: float,
+    say: Callable[[str], None] | None = None,
+) -> Picked:
     """The table whole, or with one seed, or not at all: what is likely to be done in `left`."""
     if left <= 0:
         return Picked(None, f"bench: {name} is left out: the budget is spent.")
@@ -152,12 +163,12 @@ def pick(name: str, grid: Grid, out: str | os.PathLike[str], workers: int, left:
     except R2ETError as error:
         return Picked(None, f"bench: {name} is left out: {error}")
     needed = 0.0
-    with opened(out) as records:
+    with opened(out, say) as records:
         estimate = Estimate(records.all())
         for seeds in sorted({grid.seeds, 1}, reverse=True):
             smaller = replace(grid, seeds=seeds)
             todo = remaining(plans_of(name, smaller), records)
-            needed = sum(map(estimate.seconds, todo)) / workers
+            needed = sum(map(estimate.seconds, todo)) / workers + (STARTING if todo else 0)
             if needed <= left:
                 some = "1 seed" if seeds == 1 else f"{seeds} seeds"
                 return Picked(smaller, f"bench: {name} with {some}: about {_time(needed)}.")

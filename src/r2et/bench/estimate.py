@@ -12,10 +12,10 @@ from statistics import median
 from typing import Any
 
 from r2et.bench.cases import CASES
+from r2et.bench.grid import ATTACKING
 from r2et.bench.measures import MEASURES
 from r2et.bench.record import Record, Records
 from r2et.bench.schedule import Plan
-from r2et.bench.spec import ATTACKING
 from r2et.bench.task import Task
 
 STEPPING = (*ATTACKING, "validation")

@@ -113,7 +113,7 @@ class TradeOff(Picture):
         if found.failed is not None:
             return Panel(self.name, data, recipe, failed=found.failed)
         trains = found.trains
-        wanted: list[Task] = [Measure(train, "clean", grid.options()) for train in trains]
+        wanted: list[Task] = [Measure(train, "clean", grid.options_of("clean")) for train in trains]
         wanted += [Measure(train, "er", grid.attack_options()) for train in trains]
         if case(data).strong_rows:
             wanted += [Measure(train, "strong", grid.options()) for train in trains]
@@ -197,7 +197,7 @@ class Lengths(Picture):
             for count in counts
             for seed in range(grid.seeds)
         ]
-        wanted: list[Task] = [Measure(train, "clean", grid.options()) for train in trains]
+        wanted: list[Task] = [Measure(train, "clean", grid.options_of("clean")) for train in trains]
         wanted += [Measure(train, "er", grid.attack_options()) for train in trains]
         wanted += [Measure(train, "er", grid.attack_options(keep="last")) for train in trains]
         records = yield wanted

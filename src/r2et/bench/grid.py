@@ -15,6 +15,7 @@ from r2et.bench.task import Measure, Options, Task, Train
 from r2et.errors import require
 from r2et.train import Recipe
 
+ATTACKING = ("er", "mse", "thickness", "saliency")  # kinds that take a number of steps
 ALWAYS_RETRAINED = ("cl",)
 
 
@@ -81,6 +82,12 @@ class Grid:
         if self.rows is not None:
             told["rows"] = self.rows
         return tuple(sorted(told.items()))
+
+    def options_of(self, kind: str, **told: Any) -> Options:
+        """Of a kind of measurement, those that it takes: a clean one takes every row it can."""
+        if kind == "clean":
+            return tuple(sorted(told.items()))
+        return self.attack_options(**told) if kind in ATTACKING else self.options(**told)
 
     def attack_options(self, **told: Any) -> Options:
         """The same for one with the papers' attacks."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from r2et.models.files import write
 
 FORMAT = "r2et-bench/1"
 ASIDE = ".aside"
+OTHERWISE = "it is of other settings than its name says"
 OF_NETWORK = "of_network_sha256"  # in a measurement: the network that it is of
 
 
@@ -119,12 +120,15 @@ def prepared(folder: str | os.PathLike[str]) -> Path:
 class Records:
     """A folder of records and of the networks that belong to them.
 
-    notes: files that were set aside, in sentences. A record that cannot be read, or that says
-    something else than its name, is renamed, never removed.
+    notes: files that were set aside, in sentences; say: is told each at once, as a run may end in
+    an error. A record that cannot be read, or that says something else than its name, is renamed,
+    never removed.
     """
 
-    def __init__(self, folder: str | os.PathLike[str]) -> None:
-        self.folder = prepared(folder)
+    def __init__(
+        self, folder: str | os.PathLike[str], say: Callable[[str], None] | None = None
+    ) -> None:
+        self.folder, self.say = prepared(folder), say
         self.notes: list[str] = []
         for part in ("records", "models", "claims"):
             for left in (self.folder / part).rglob(".*.part"):  # a killed process was writing these
@@ -145,7 +149,7 @@ class Records:
             return None
         path = self.folder / "records" / f"{name}.json"
         if found.task != json.loads(json.dumps(settings)):
-            self._aside(path, "it is of other settings than its name says")
+            self._aside(path, OTHERWISE)
             return None
         of = found.measured.get(OF_NETWORK)
         trained = {self._known[n].measured.get("network_sha256") for n in needs if n in self._known}
@@ -185,13 +189,23 @@ class Records:
         return list(self._known.values())
 
     def _read(self, path: Path) -> None:
+        if path.is_dir():
+            self._aside(path, "it is a folder")
+            return
         try:
-            self._known[path.stem] = parse(path)
+            found = parse(path)
         except (ValueError, UnicodeDecodeError) as error:
             what = "half written or not JSON" if isinstance(error, json.JSONDecodeError) else error
             self._aside(path, str(what))
         except OSError as error:
-            raise refused(path, error) from error
+            said = f"{path} ({error.strerror or error})"
+            what = "files that can be read"
+            raise InputError(f"bench: records must be {what}, got {said}.") from error
+        else:
+            if not path.stem.endswith(digest(found.task)):  # a copy, or renamed
+                self._aside(path, OTHERWISE)
+                return
+            self._known[path.stem] = found
 
     def _aside(self, path: Path, why: str) -> None:
         number, new = 1, path.with_name(path.name + ASIDE)
@@ -204,6 +218,8 @@ class Records:
             raise refused(path, error) from error
         self._known.pop(path.stem, None)
         self.notes.append(f"bench: {path} was set aside as {new.name}: {why}.")
+        if self.say is not None:
+            self.say(self.notes[-1])
 
 
 def refused(path: Path, error: OSError) -> InputError:

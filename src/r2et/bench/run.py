@@ -54,7 +54,10 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Runner:
-    """Where things run and go. budget: seconds after which nothing more is begun."""
+    """Where things run and go. budget: seconds after which nothing more is begun.
+
+    say: is told at once of files that are set aside.
+    """
 
     out: str | os.PathLike[str]
     kind: str | Engine = "processes"
@@ -62,6 +65,7 @@ class Runner:
     address: str | None = None
     budget: float | None = None
     watch: Watch | None = None
+    say: Callable[[str], None] | None = None
 
     def __call__(
         self, plans: Iterable[Plan], finish: Callable[[list[Any], Records], Outcome]
@@ -69,7 +73,7 @@ class Runner:
         """Carry out plans in the folder, alone, and make something of what they return there."""
         until = None if self.budget is None else time.monotonic() + self.budget
         with (
-            opened(self.out) as records,
+            opened(self.out, self.say) as records,
             engine(self.kind, self.workers, self.address) as run,
         ):
             found = carry_out(plans, records, run, until=until, watch=self.watch)
@@ -77,7 +81,9 @@ class Runner:
 
 
 @contextmanager
-def opened(out: str | os.PathLike[str]) -> Iterator[Records]:
+def opened(
+    out: str | os.PathLike[str], say: Callable[[str], None] | None = None
+) -> Iterator[Records]:
     """The records of a folder, made if missing, while no other run is in it."""
     folder = prepared(out)
     with ExitStack() as stack:
@@ -88,7 +94,7 @@ def opened(out: str | os.PathLike[str]) -> Iterator[Records]:
         if not free:
             taken = f"{out}, where another run is writing"
             raise InputError(f"bench: out must be a folder of its own, got {taken}.")
-        yield Records(folder)
+        yield Records(folder, say)
 
 
 def plans_of(name: str, grid: Grid) -> list[Plan]:

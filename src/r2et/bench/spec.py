@@ -17,7 +17,6 @@ from r2et.bench.task import Measure, Task
 WAYS = {False: "scratch", True: "retrained"}
 # Of a record that does not say how many points of the way were looked at.
 COARSE = "taken at 10 points of the way, so an upper estimate: a swap after the last is not seen"
-ATTACKING = ("er", "mse", "thickness", "saliency")  # kinds that take a number of steps
 
 
 @dataclass(frozen=True)
@@ -90,8 +89,7 @@ class Spec:
             if why is not None:
                 refused[part.key] = why
                 continue
-            pick = grid.attack_options if part.kind in ATTACKING else grid.options
-            options = pick(**dict(part.options))
+            options = grid.options_of(part.kind, **dict(part.options))
             trains = ways[part.retrain].trains
             want(part.key, [Measure(train, part.kind, options) for train in trains])
         records = yield wanted

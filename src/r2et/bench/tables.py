@@ -119,6 +119,9 @@ def spec(name: str, data: str) -> Spec:
 
 def unknown(name: str, names: tuple[str, ...]) -> InputError:
     """A sentence about a table or figure that is none."""
+    if name.lower() == "table4":
+        said = "in the papers a list of settings, and ours are in every record"
+        return InputError(f"bench: name must be a table of numbers, got {name!r}, {said}.")
     near = difflib.get_close_matches(name.lower(), names, 1)
     hint = f" (did you mean {near[0]}?)" if near else ""
     return InputError(f"bench: name must be one of {', '.join(names)}{hint}, got {name!r}.")

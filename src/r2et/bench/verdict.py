@@ -166,8 +166,9 @@ def statements(table: Spec) -> list[Statement]:
 
 
 def best(values: Mapping[str, float], names: Iterable[str]) -> tuple[float, str] | None:
-    """The highest value among some recipes, and whose it is."""
-    return max(((values[name], name) for name in names if name in values), default=None)
+    """The highest value among some recipes, and whose it is: of equal ones the first named."""
+    found = [(values[name], name) for name in names if name in values]
+    return max(found, key=lambda pair: pair[0], default=None)
 
 
 def _lead(key: str) -> Callable[[Columns], Found | None]:

@@ -27,7 +27,7 @@ def command(
     engine: str = typer.Option("processes", help="here, processes or ray."),
     workers: int = typer.Option(None, help="By default one per core."),
     address: str = typer.Option(None, help="Of a Ray cluster: auto or host:port."),
-    budget: str = typer.Option(None, help="Begin nothing after 30m, 2h, ...; needed for all."),
+    budget: str = typer.Option(None, help="Begin nothing after 30m, 2h30m, ...; needed for all."),
     epochs: int = typer.Option(None, help="Fewer, for a quick look."),
     rows: int = typer.Option(None, help="Test rows, for a quick look."),
     steps: int = typer.Option(None, help="Of the papers' attacks, for a quick look."),
@@ -39,6 +39,12 @@ def command(
     from r2et.progress import bar
 
     told = asked(name, datasets, recipes, seeds, epochs, rows, steps, weights, budget)
+    heard: list[str] = []
+
+    def say(text: str) -> None:
+        heard.append(text)
+        typer.echo(text, err=True)
+
     try:
         with bar(f"bench {name}") as advance:
 
@@ -46,14 +52,13 @@ def command(
                 advance(1, f"{done} done, {left} to go: {title}")
 
             where: dict[str, Any] = {"kind": engine, "workers": workers, "address": address}
-            found = run(
-                told, out, **where, watch=watch, say=lambda text: typer.echo(text, err=True)
-            )
+            found = run(told, out, **where, watch=watch, say=say)
     except KeyboardInterrupt:
         typer.echo("Stopped; the same command does what is missing.", err=True)
         raise typer.Exit(130) from None
     for note in found.notes:
-        typer.echo(note, err=True)
+        if note not in heard:
+            typer.echo(note, err=True)
     if as_json:
         typer.echo(json.dumps(found.to_dict(), indent=1))
     else:
