@@ -8,6 +8,7 @@ from torch import nn
 
 from nets import ResidualNet, make, randn
 from r2et.certify.boxes import Ball, Box, backward, forward
+from r2et.certify.features import gradient_box
 from r2et.certify.forms import backward_forms, formed, forward_forms
 from r2et.certify.head import _middle, constant_form, head_at, head_box, head_form
 from r2et.certify.pairs import Pairs, scores_over
@@ -145,6 +146,22 @@ def test_forms_and_boxes_hold_what_float32_computes(name, norm, radius):
     assert bool((gap <= real.amin(0)).all())
     low, high = pairs.interval()
     assert bool(((low <= a) & (a <= high)).all())
+
+
+@pytest.mark.parametrize("first", [0.0, 1.0])
+def test_entries_that_tie_at_the_edge_of_the_ball_may_both_be_the_largest(first):
+    model = nn.Sequential(nn.MaxPool2d((1, 2)), nn.Flatten()).eval()
+    x = torch.tensor([first, 1 - first]).view(1, 1, 1, 2)
+    question = Question.pose("test", model, Gradient(of="logit"), x, 1, 1)
+    ball = question.ball(torch.tensor([0.5], dtype=torch.float64), "linf")
+    edge = torch.full_like(x, 0.5)
+    found = torch.stack([Gradient(of="logit", reduce="signed")(model, z, 1) for z in (x, edge)])
+    pairs = Pairs(
+        scores_over(question.program, ball, question.target, "logit"), ball.radius, "linf", True
+    )
+    box = gradient_box(question, ball)
+    for low, high in (pairs.interval(), (box.low.flatten(1), box.high.flatten(1))):
+        assert bool(((low <= found.flatten(2)) & (found.flatten(2) <= high)).all())
 
 
 @pytest.mark.parametrize("of", ["log_odds", "loss"])

@@ -47,6 +47,36 @@ def test_the_box_of_the_hessian_holds_it_everywhere_in_the_ball(act, classes):
         assert bool((found <= box.high + 1e-9).all())
 
 
+@pytest.mark.parametrize("norm", ["l2", "linf"])
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+@pytest.mark.parametrize(("units", "radius", "shift"), [(2, 1.0, 0.0), (1, 0.1, 0.66)])
+def test_the_box_of_the_hessian_holds_squares_of_a_derivative(units, radius, shift, sign, norm):
+    """tanh(h) of h = softplus(u) + softplus(-u), whose h' goes from -1 to 1, or of one softplus,
+    whose h' goes from 0 to 1.
+
+    Where h' is 1 and h'' is 0, the second derivative is tanh''(h), below 0, all of it from h'^2.
+    """
+    model = nn.Sequential(
+        nn.Linear(2, units, bias=False), nn.Softplus(20 / radius), nn.Linear(units, 1), nn.Tanh()
+    )
+    way = torch.tensor([0.8, 0.6])
+    model.append(nn.Linear(1, 1, bias=False))
+    model[0].weight.data = torch.stack([way, -way])[:units]
+    model[2].weight.data.fill_(1.0)
+    model[2].bias.data.fill_(shift)
+    model[4].weight.data.fill_(sign)
+    model = model.double().eval().requires_grad_(False)
+    x, target = torch.zeros(1, 2, dtype=torch.float64), torch.ones(1, dtype=torch.long)
+    ball = Ball(x, torch.full((1,), radius, dtype=torch.float64), norm)
+    box = hessian_box(trace("test", model, x), ball, target, "log_odds")
+    grid = radius * torch.cartesian_prod(*[torch.linspace(-1, 1, 21, dtype=torch.float64)] * 2)
+    grid = grid if norm == "linf" else grid[grid.norm(dim=1) <= radius]
+    found = exact_hessian(model, grid, target.expand(len(grid)))
+    bent = torch.einsum("bij,i,j->b", found, way.double(), way.double())
+    assert float((sign * bent).min()) < -0.74  # of 0.77, the most that tanh has
+    assert bool(((box.low - 1e-9 <= found) & (found <= box.high + 1e-9)).all())
+
+
 @pytest.mark.parametrize("act", ["softplus", "tanh", "gelu"])
 @pytest.mark.parametrize("classes", [2, 3])
 def test_no_attack_enters_the_radius_and_intervals_prove_more(act, classes):
@@ -64,6 +94,16 @@ def test_a_linear_model_reaches_the_limit():
     certificate = HessianCertifier()(make(lambda: MLP(5, ())), Gradient(), randn(5, 5), k=2)
     assert float(certificate.radius.min()) == pytest.approx(10)
     assert float(certificate.precision_at(9.0).min()) == 1
+
+
+def test_a_feature_that_ties_with_another_is_not_counted():
+    model = make(lambda: MLP(4, ()))
+    model.layers[0].weight.data[:] = torch.tensor([2.0, 2.0, 3.0, 1.0])
+    model.layers[0].weight.data[0] *= -1
+    for k, share in ((1, 1.0), (2, 0.5), (3, 1.0)):
+        certificate = HessianCertifier()(model, Gradient(), randn(5, 4), k=k)
+        assert bool((certificate.radius > 0).all()) == (k != 2)
+        assert certificate.precision_at(1.0).tolist() == [share] * 5
 
 
 def test_the_sampled_version_is_an_estimate_above_the_proof():

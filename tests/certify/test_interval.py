@@ -6,7 +6,7 @@ from torch import nn
 
 from nets import ResidualNet, cnn, make, randn
 from r2et.attack import MinimumNorm, RandomSearch
-from r2et.certify import IntervalCertifier
+from r2et.certify import HessianCertifier, IntervalCertifier
 from r2et.explain import Gradient
 from r2et.models import MLP, ResNet18, smooth
 from r2et.rank import precision_at_k, top_k
@@ -76,6 +76,15 @@ def test_a_linear_model_cannot_change():
     certificate = IntervalCertifier(limit=1e6)(model, Gradient(), randn(5, 6), k=2)
     assert float(certificate.radius.min()) == pytest.approx(1e6)
     assert float(certificate.precision_at(1e6 - 2).min()) == 1.0
+
+
+@pytest.mark.parametrize("certifier", [IntervalCertifier, HessianCertifier])
+@pytest.mark.parametrize("limit", [0.1, 0.3, 0.7])
+def test_a_copy_of_the_radius_in_float32_is_not_above_the_limit(certifier, limit):
+    model = make(lambda: MLP(6, (), classes=2))
+    radius = certifier(limit=limit)(model, Gradient(), randn(5, 6), k=2).radius
+    assert bool((radius.float().double() <= limit).all())
+    assert bool((radius > 0.99 * limit).all())
 
 
 def test_a_linear_model_of_many_classes_can():

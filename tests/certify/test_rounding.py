@@ -1,0 +1,143 @@
+"""One test for each place where float32 rounds, with nothing beside it that would hide it."""
+
+import pytest
+import torch
+from torch import nn
+
+from r2et.certify.activation import activation
+from r2et.certify.boxes import Ball, Box, Trail, backward, forward
+from r2et.certify.features import gradient_box
+from r2et.certify.forms import forward_forms, product
+from r2et.certify.head import constant_form
+from r2et.certify.pairs import Pairs, scores_over
+from r2et.certify.question import Question
+from r2et.certify.rounding import unit_of
+from r2et.certify.steps import Program, Step
+from r2et.certify.tracing import trace
+from r2et.explain import Gradient
+
+UNIT = unit_of(torch.float32)
+HALF = 2.0**-24  # half the spacing of float32 above 1
+
+
+def at(x):
+    """The ball that is x alone, in float32's rounding."""
+    return Ball(x.double(), torch.zeros(len(x), dtype=torch.float64), "l2", UNIT)
+
+
+def intervals(model, x):
+    """What boxes say of the output at x, what forms say, and what a form is without its box."""
+    program = trace("test", model, x).exact()
+    box = forward(program, at(x)).boxes[program.output]
+    form = forward_forms(program, at(x)).values[program.output]
+    yield box.low, box.high
+    yield form.low, form.high
+    yield form.centre - form.spread, form.centre + form.spread
+
+
+def held(found, low, high):
+    found = found.double()
+    return bool(((low <= found) & (found <= high)).all())
+
+
+class Peak(nn.Module):
+    """x -+ the largest of its neighbours: a max-pool does not round, only the sum does."""
+
+    def __init__(self, sign):
+        super().__init__()
+        self.pool, self.sign = nn.MaxPool2d((1, 3), 1, (0, 1)), sign
+
+    def forward(self, x):
+        most = self.pool(x)
+        return (x + most if self.sign > 0 else x - most).flatten(1)
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_the_sum_of_two_values_is_rounded(sign):
+    model, x = Peak(sign), torch.tensor([1.0, 0.4 * HALF]).view(1, 1, 1, 2)
+    found = model(x)
+    assert float(found[0, 1]) == sign  # the second is lost
+    for low, high in intervals(model, x):
+        assert held(found, low, high)
+
+
+@pytest.mark.parametrize(
+    ("a", "b"), [(1 + 2.0**-12, 1 + 2.0**-12), (3 * 2.0**-149, 0.5), (2.0**-149, 0.25)]
+)
+def test_a_gradient_times_a_derivative_is_rounded(a, b):
+    a, b = torch.tensor([[a]]), torch.tensor([[b]])
+    found = a * b
+    assert found.double() != a.double() * b.double()
+    form = product(constant_form(a.double(), 1), constant_form(b.double(), 1), at(a))
+    assert held(found, form.low, form.high)
+    assert held(found, form.centre - form.spread, form.centre + form.spread)
+    program = Program((Step(activation("tanh"), (0,)),), 1, derived=False)
+    exact = Trail({}, {1: Box(b.double())}, frozenset({0}))
+    box = backward(program, exact, Box(a.double()), UNIT)[0]
+    assert held(found, box.low, box.high)
+
+
+def norm(mean, bias):
+    """A BatchNorm1d of uneven variances."""
+    made = nn.BatchNorm1d(len(mean))
+    made.running_mean.copy_(mean)
+    made.running_var.copy_(torch.linspace(0.5, 2, len(mean)))
+    made.bias.data.copy_(bias)
+    return made.eval().requires_grad_(False)
+
+
+def either_way(model, x):
+    """(x - mean) / deviation + bias, first as it stands in float32, then in float64."""
+    for kind in (torch.float32, torch.float64):
+        deviation = (model.running_var.to(kind) + model.eps).sqrt()
+        yield (x.to(kind) - model.running_mean) / deviation + model.bias
+
+
+def apart(ways):
+    ways = torch.stack([way.double() for way in ways])
+    return float((ways.amax(0) - ways.amin(0)).max())
+
+
+@pytest.mark.parametrize(
+    ("mean", "bias", "around"), [(1e4, 1e4, 0.0), (1e4, 0.0, 1e4), (0.0, 1e4, 0.0)]
+)
+def test_the_large_terms_of_a_norm_are_rounded(mean, bias, around):
+    """In any order of its sums, and whether they cancel or not."""
+    torch.manual_seed(0)
+    mean, deviation = mean + torch.rand(50), torch.linspace(0.5, 2, 50).sqrt()
+    model, x = norm(mean, bias / deviation), around + torch.randn(20, 50)
+    ways = [model(x), *either_way(model, x)]
+    assert apart(ways) > 1e-4
+    for low, high in intervals(model, x):
+        assert all(held(found, low, high) for found in ways)
+
+
+def test_a_norm_is_rounded_before_the_layer_behind_it():
+    torch.manual_seed(0)
+    first, layer = norm(1e4 + torch.rand(5), torch.zeros(5)), nn.Linear(5, 6)
+    model = nn.Sequential(first, layer).eval().requires_grad_(False)
+    x = first.running_mean + torch.randn(50, 5)
+    one, exact = either_way(first, x)
+    ways = [model(x), layer(one), exact @ layer.weight.double().T + layer.bias.double()]
+    assert apart(ways) > 1e-4
+    for low, high in intervals(model, x):
+        assert all(held(found, low, high) for found in ways)
+
+
+def test_gradients_of_windows_that_overlap_are_added_up():
+    """The largest entry is in all 49 windows, of gradients 1 and 48 that are just too small to add.
+
+    A sum that starts with the large one is 1, one that ends with it 47 * HALF more.
+    """
+    model = nn.Sequential(nn.MaxPool2d(7, 1, 3), nn.Flatten(), nn.Linear(49, 1, bias=False)).eval()
+    model[2].weight.data.fill_(0.98 * HALF)[0, 0] = 1.0
+    x = torch.zeros(1, 1, 7, 7)
+    x[0, 0, 3, 3] = 1.0
+    question = Question.pose("test", model, Gradient(of="logit"), x, 1, 1)
+    box = gradient_box(question, at(x))
+    scores = scores_over(question.program, at(x), question.target, "logit")
+    pairs = Pairs(scores, at(x).radius, "l2", True)
+    for low, high in ((box.low.flatten(1), box.high.flatten(1)), pairs.interval()):
+        assert held(question.clean, low, high)
+        for found in (1.0, 1 + 47 * HALF):
+            assert held(torch.tensor(found).double(), low[0, 24], high[0, 24])
