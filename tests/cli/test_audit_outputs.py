@@ -2,12 +2,15 @@
 
 import json
 import os
+import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 
 from r2et.audit import Audit
+from r2et.audit.measures import Measure
 from r2et.audit.task import columns_called, failed
 from r2et.errors import InputError
 
@@ -103,7 +106,7 @@ def test_rows_that_grew_are_measured_anew(run, strange, tmp_path, monkeypatch):
     assert not left.exists()
 
 
-def test_a_gate_needs_all_rows(run, strange, tmp_path):
+def test_a_gate_needs_all_rows(run, strange, tmp_path, monkeypatch):
     x = np.random.default_rng(0).random((200, 4))
     np.savez(tmp_path / "many.npz", x=x)
     given = (f"{strange}:net", "many.npz", "--k", "2", "--budget", "fast", "--engine", "here")
@@ -111,9 +114,27 @@ def test_a_gate_needs_all_rows(run, strange, tmp_path):
     given += ("--weights", "weights.safetensors")
     code, _, err = run(*given, "--minutes", "0.00001")
     assert code == 3
-    assert "got nothing: it was not measured" in err
+    assert err == (
+        "audit: precision_noise must be 0.1 or more, got nothing: it was not measured.\n"
+    )
+    assert not list(tmp_path.glob(".r2et-audit-*.partial"))  # there is nothing to go on from
+    measured = Measure.__call__
+
+    def slow(self, chunk):
+        """The whole chunk, and then the time is up."""
+        found = measured(self, replace(chunk, until=None))
+        time.sleep(max(0.0, chunk.until - time.time()))
+        return found
+
+    with monkeypatch.context() as clock:
+        clock.setattr(Measure, "__call__", slow)
+        code, _, err = run(*given, "--minutes", "0.01")
+    assert code == 3
+    said, why = err.splitlines()
+    assert said == "What was measured is kept; with more --minutes it goes on there."
+    assert why.startswith("audit: precision_noise must be measured on all rows to pass, got ")
+    assert "of 64 of 200 rows: give it more minutes" in why
     (left,) = tmp_path.glob(".r2et-audit-*.partial")
-    assert "with more --minutes it goes on there" in err
     code, _, err = run(*given, "--minutes", "5")
     assert (code, err) == (0, "")
     assert not left.exists()

@@ -144,6 +144,11 @@ def late(found: Audit, measures: Iterable[str] | None = None) -> bool:
     return any(LATE in s["why"] and (of is None or s["what"] in of) for s in found.skipped)
 
 
+def goes_on(found: Audit, partial: Path) -> bool:
+    """Whether there was no time for all, and more of it would go on from what is in the file."""
+    return late(found) and partial.exists() and partial.read_bytes().count(b"\n") > 1
+
+
 def failed(found: Audit, gate: str, fail_under: float | None) -> str | None:
     """Why the gate is shut, in a sentence; None where it is open."""
     if fail_under is None:

@@ -39,7 +39,7 @@ def command(
     """How still a model's top-k explanations hold: proved, attacked, and beside what."""
     import torch
 
-    from r2et.audit.task import Request, failed, late
+    from r2et.audit.task import Request, failed, goes_on
     from r2et.errors import R2ETError
 
     torch.set_num_threads(1)
@@ -83,7 +83,7 @@ def command(
         typer.echo(f"Page: {Path(os.path.abspath(html)).as_uri()}", err=True)
     if lost and partial is not None:
         typer.echo("What was measured is kept; the same command continues there.", err=True)
-    elif partial is not None and late(found):
+    elif partial is not None and goes_on(found, partial):
         typer.echo("What was measured is kept; with more --minutes it goes on there.", err=True)
     elif partial is not None:
         partial.unlink(missing_ok=True)
