@@ -244,6 +244,7 @@ def test_what_is_said_of_thickness(facts):
         thick, bent = (steps_and(data, recipe, n, True) for n in ("adversarial", "hessian"))
         every = all(t > 0.5 and t > abs(h) for t, h in zip(thick, bent, strict=True))
         assert every is ((data, recipe) in yes)
+    assert sum(rho > 0.5 for rho in steps_and("adult", "r2et", "adversarial", False)) == 2
     assert max(steps_and("adult", "r2et", "adversarial_gap", True)) < 0
     assert max(steps_and("compas", "r2et", "adversarial", True)) < 0.5
     points = {panel("figure4", d, r, RECORDS / "steps")["way_points"] for d, r in answers}
