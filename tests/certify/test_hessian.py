@@ -77,6 +77,36 @@ def test_the_box_of_the_hessian_holds_squares_of_a_derivative(units, radius, shi
     assert bool(((box.low - 1e-9 <= found) & (found <= box.high + 1e-9)).all())
 
 
+class Joined(nn.Module):
+    """tanh of a constant plus a softplus that bends from 0 to its input."""
+
+    def forward(self, x):
+        return torch.tanh((0.0 * x + 0.66) + nn.functional.softplus(x, 200.0))
+
+
+def softmax(*steps):
+    """The first class of three, whose rivals move by these steps and have shares 0.05 and 0.95."""
+    model = nn.Linear(1, 3).double()
+    model.weight.data[:, 0] = torch.tensor([0.0, *steps])
+    model.bias.data[:] = torch.tensor([0.0, 0.05, 0.95]).log().nan_to_num(neginf=0.0)
+    return model
+
+
+@pytest.mark.parametrize(
+    ("model", "target", "radius"),
+    # -4 p + 4 p^2 and -p + p^2, p the share of the first rival.
+    [(Joined(), 1, 0.1), (softmax(1.0, -1.0), 0, 0.1), (softmax(1.0, 0.0), 0, 0.1)],
+)
+def test_the_box_of_a_second_derivative_holds_each_of_its_parts(model, target, radius):
+    model = model.eval().requires_grad_(False)
+    x, target = torch.zeros(1, 1, dtype=torch.float64), torch.tensor([target])
+    ball = Ball(x, torch.full((1,), radius, dtype=torch.float64), "l2")
+    box = hessian_box(trace("test", model, x), ball, target, "log_odds")
+    points = torch.linspace(-radius, radius, 101, dtype=torch.float64)[:, None]
+    found = exact_hessian(model, points, target.expand(101))
+    assert bool(((box.low - 1e-12 <= found) & (found <= box.high + 1e-12)).all())
+
+
 @pytest.mark.parametrize("act", ["softplus", "tanh", "gelu"])
 @pytest.mark.parametrize("classes", [2, 3])
 def test_no_attack_enters_the_radius_and_intervals_prove_more(act, classes):
@@ -94,6 +124,33 @@ def test_a_linear_model_reaches_the_limit():
     certificate = HessianCertifier()(make(lambda: MLP(5, ())), Gradient(), randn(5, 5), k=2)
     assert float(certificate.radius.min()) == pytest.approx(10)
     assert float(certificate.precision_at(9.0).min()) == 1
+
+
+class Growing(nn.Module):
+    """softplus(x_1) + 0.4 x_2: the first feature's score is sigmoid(x_1), the other's 0.4."""
+
+    def __init__(self):
+        super().__init__()
+        self.one, self.two = nn.Linear(2, 1, bias=False), nn.Linear(2, 1, bias=False)
+        self.one.weight.data[:] = torch.tensor([1.0, 0.0])
+        self.two.weight.data[:] = torch.tensor([0.0, 0.4])
+
+    def forward(self, x):
+        return nn.functional.softplus(self.one(x)) + self.two(x)
+
+
+@pytest.mark.parametrize("norm", ["l2", "linf"])
+def test_the_radius_solves_its_equation_whichever_feature_moves(norm):
+    """gap = r max sigmoid': at the near end of the ball below 0, and 1/4 where it reaches 0."""
+    x = torch.tensor([[-3.0, 0.0], [-2.5, 1.0], [0.1, 0.0], [-0.1, 2.0]], dtype=torch.float64)
+    certifier = HessianCertifier(norm=norm, tolerance=1e-5)
+    r = certifier(Growing().double().eval(), Gradient(), x, k=1).radius
+    share = torch.sigmoid((x[:, 0] + r).clamp(max=0.0))
+    share[2:] = 0.5
+    gap = (torch.sigmoid(x[:, 0]) - 0.4).abs()
+    assert torch.allclose(r * share * (1 - share), gap, rtol=1e-4)
+    flip = (x[:, 0] - torch.tensor(0.4, dtype=torch.float64).logit()).abs()
+    assert bool((r < flip).all())
 
 
 def test_a_feature_that_ties_with_another_is_not_counted():

@@ -11,7 +11,7 @@ from r2et.certify.forms import forward_forms, product
 from r2et.certify.head import constant_form
 from r2et.certify.pairs import Pairs, scores_over
 from r2et.certify.question import Question
-from r2et.certify.rounding import unit_of
+from r2et.certify.rounding import Sums, unit_of
 from r2et.certify.steps import Program, Step
 from r2et.certify.tracing import trace
 from r2et.explain import Gradient
@@ -124,20 +124,49 @@ def test_a_norm_is_rounded_before_the_layer_behind_it():
         assert all(held(found, low, high) for found in ways)
 
 
-def test_gradients_of_windows_that_overlap_are_added_up():
-    """The largest entry is in all 49 windows, of gradients 1 and 48 that are just too small to add.
-
-    A sum that starts with the large one is 1, one that ends with it 47 * HALF more.
-    """
-    model = nn.Sequential(nn.MaxPool2d(7, 1, 3), nn.Flatten(), nn.Linear(49, 1, bias=False)).eval()
-    model[2].weight.data.fill_(0.98 * HALF)[0, 0] = 1.0
+def pooled():
+    """The largest entry is in all windows."""
+    model = nn.Sequential(nn.MaxPool2d(7, 1, 3), nn.Flatten(), nn.Linear(49, 1, bias=False))
     x = torch.zeros(1, 1, 7, 7)
     x[0, 0, 3, 3] = 1.0
+    return model, x, 24
+
+
+def wide():
+    """The first feature is in all units."""
+    one, two = nn.Linear(2, 300, bias=False), nn.Linear(300, 1, bias=False)
+    one.weight.data[:] = torch.tensor([1.0, 0.5])
+    return nn.Sequential(one, nn.ReLU(), two), torch.ones(1, 2), 0
+
+
+@pytest.mark.parametrize("build", [pooled, wide])
+def test_gradients_that_meet_are_added_up_in_any_order(build):
+    """One is 1, the others just too small to add: a sum that starts with it is 1."""
+    model, x, place = build()
+    model = model.eval().requires_grad_(False)
+    weight = model[2].weight.data.fill_(0.98 * HALF)
+    weight[0, 0] = 1.0
     question = Question.pose("test", model, Gradient(of="logit"), x, 1, 1)
     box = gradient_box(question, at(x))
     scores = scores_over(question.program, at(x), question.target, "logit")
     pairs = Pairs(scores, at(x).radius, "l2", True)
     for low, high in ((box.low.flatten(1), box.high.flatten(1)), pairs.interval()):
         assert held(question.clean, low, high)
-        for found in (1.0, 1 + 47 * HALF):
-            assert held(torch.tensor(found).double(), low[0, 24], high[0, 24])
+        for found in (1.0, float(weight.double().sum())):
+            assert float(low[0, place]) <= found <= float(high[0, place])
+
+
+@pytest.mark.parametrize("place", [0, 1, 150, 299])
+def test_a_sum_is_held_wherever_its_large_term_came(place):
+    """float32 may take the large term first, and lose all others."""
+    sizes = torch.full((300,), 0.98 * HALF)
+    sizes[place] = 1.0
+    first = sizes.sort(descending=True).values
+    total = torch.zeros(())
+    for size in first:
+        total = total + size
+    assert float(total) == 1
+    sums, noise = Sums(UNIT), 0.0
+    for size in sizes[1:].double():
+        noise += float(sums.noise(7, sizes[0].double(), size))
+    assert float(sizes.double().sum()) - 1 <= noise
