@@ -154,7 +154,8 @@ def parts_of(recipe: Recipe) -> dict[str, str]:
         found[item.name] = type(value).__name__ if item.name == "penalty" else repr(value)
         if item.name == "penalty" and value is not None:
             found |= {f"penalty {f.name}": repr(getattr(value, f.name)) for f in fields(value)}
-    return {f"recipe's {name}": value for name, value in found.items() if name != "about"}
+    told_elsewhere = ("about", "hidden")  # the network itself says how wide it is
+    return {f"recipe's {n}": value for n, value in found.items() if n not in told_elsewhere}
 
 
 @contextmanager
