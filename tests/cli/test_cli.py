@@ -122,7 +122,12 @@ def test_the_demo_shows_the_models(capsys):
     told = {"auc_clean": 0.88, "certified_precision": 0.28059, "precision_strong": 0.67}
     told |= {"certified_share": 0.865, "radius_certified_median": 0.3, "distinct_top_k": 58}
     settings = {"k": 8, "radius": 0.1, "norm": "l2", "limit": 3 * 0.1}
-    both = [Audit({"name": n, "summary": told, "settings": settings}) for n in ("a", "b")]
+    names = ("r2et-ball", "certified-individual")
+    both = [Audit({"name": n, "summary": told, "settings": settings}) for n in names]
+    show_models(Console(width=80), compare(both))
+    shown = capsys.readouterr().out
+    for name in ("r2et-ball ", "certified- ", "individual "):  # whole on a narrow screen
+        assert name in shown
     show_models(Console(width=100), compare(both))
     shown = capsys.readouterr().out
     for part in ("28.0%", "67.0%", "86.5%", "58 sets", "0.880", "at least 0.300"):

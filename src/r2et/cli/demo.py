@@ -88,7 +88,7 @@ def show_models(screen: Console, models: Comparison) -> None:
     for found in models.audits:
         told, radius = found.summary(), found.summary()["radius_certified_median"]
         table.add_row(
-            found.name,
+            found.name.replace("-", "-\n") if len(found.name) > 12 else found.name,
             f"{told['auc_clean']:.3f}",
             floored_percent(told["certified_precision"]),
             f"{told['precision_strong']:.1%}",
