@@ -61,8 +61,8 @@ def test_the_curve_as_a_picture(tmp_path):
     assert "<svg" in (tmp_path / "curve.svg").read_text()
     with pytest.raises(InputError, match=r"a name that ends in \.png or \.svg, got"):
         draw(GIVEN, tmp_path / "curve.gif")
-    with pytest.raises(InputError, match="a file in a folder that can be written, got"):
-        draw(GIVEN, tmp_path / "nowhere" / "curve.png")
+    with pytest.raises(InputError, match="figure must be a file that can be written, got"):
+        draw(GIVEN, tmp_path / "curve.svg" / "curve.png")
 
 
 def test_bad_input():

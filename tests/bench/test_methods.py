@@ -2,16 +2,19 @@
 
 import sys
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import torch
+from safetensors.torch import load as parse_weights
 
 from bench_run import GRID, main
 from r2et.bench.case import Case
 from r2et.bench.cases import case
 from r2et.bench.method import method, source_of
-from r2et.bench.task import Train, own_copy, undisturbed
+from r2et.bench.task import Given, Train, own_copy, undisturbed
 from r2et.errors import InputError
+from r2et.train import recipe
 
 GRID = replace(GRID, seeds=1)
 CODE = """
@@ -138,3 +141,15 @@ def test_a_class_that_needs_more(write, tmp_path):
 def test_names_are_found_in_any_case():
     with pytest.raises(InputError, match=r"did you mean r2et\?"):
         method("R2ET")
+
+
+def test_a_recipe_that_knows_its_network_gets_it():
+    named = Train("adult", "certified-individual", epochs=1)
+    done = named.do(())
+    assert parse_weights(done.network)["layers.0.weight"].shape == (256, 28)
+    record = SimpleNamespace(measured={"auc_validation": 0.0}, name="")
+    assert named.rebuild(Given(record, done.network)).settings["widths"] == [256]
+    given = recipe("certified-individual")
+    assert named.widths(given) == (256,)
+    # Retrained, it starts at Vanilla's weights.
+    assert Train("adult", "certified-individual", retrain=True).widths(given) is None

@@ -66,7 +66,10 @@ def test_nothing_reads_as_more_than_was_proved(capsys):
         (("{folder}", "adult", "--limit", "-1"), "limit must be positive, at most 1e+06, got -1"),
         (("{folder}", "adult", "--limit", "1e300"), "limit must be positive, at most 1e+06"),
         (("{folder}", "adult", "--figure", "x.pdf"), "a name that ends in .png or .svg, got x.pdf"),
-        (("{folder}", "adult", "--figure", "no/x.png"), "a folder that can be written, got no/x"),
+        (
+            ("{folder}", "adult", "--figure", "bare/model.json/x.png"),
+            "a file that can be written, got",
+        ),
         (("bare", "adult"), "one that fit or `r2et train` has written"),
     ],
 )

@@ -15,7 +15,9 @@ from r2et.report.findings import (
     shares_at_radius,
 )
 from r2et.report.measures import GROUPS, cards, span, written
+from r2et.report.rows import _bracket
 from r2et.report.words import cautions, listed, verdict
+from r2et.wording import lowered
 
 NB = numbers.SPACE
 
@@ -118,6 +120,17 @@ def test_two_numbers_that_differ_are_written_differently():
     assert numbers.apart(0.0116147, 0.0116229) == ("0.01161", "0.01162")
     assert numbers.apart(0.01, 0.02) == ("0.01", "0.02")
     assert numbers.apart(0.5, 0.5) == ("0.5", "0.5")
+
+
+def test_no_radius_is_written_that_was_not_proved():
+    assert numbers.apart(0.19876, 0.25) == ("0.198", "0.25")
+    assert [lowered(r) for r in (0.19876, 1999.0, 2e-7, 0.0)] == [0.198, 1990.0, 2e-7, 0.0]
+    # A certificate is given a hair below what it proved.
+    assert lowered(0.3 * (1 - 1e-6)) == 0.3
+    row = {"radius_certified": 0.19876, "radius_attacked": None, "steps": []}
+    assert _bracket(row, None)[0] == ["Proved up to", "0.198"]
+    assert _bracket(row | {"radius_certified": None}, None)[0] == ["Proved up to", numbers.NONE]
+    assert _bracket(row | {"radius_certified": 0.0}, None)[0] == ["Proved up to", "0"]
 
 
 def test_counts_are_grouped_from_five_digits_on():

@@ -16,6 +16,7 @@ from r2et.certify import IntervalCertifier
 from r2et.checks import check_model_input
 from r2et.errors import InputError, require
 from r2et.explain import Explainer, Gradient
+from r2et.files import check_writable
 from r2et.models.ending import check_logits
 from r2et.rank import distinct_top_k, largest_top_k_share
 from r2et.region import L2, Linf
@@ -144,9 +145,7 @@ def check_drawing(path: str | os.PathLike[str]) -> None:
     text = os.fspath(path)
     good = text.endswith((".png", ".svg"))
     require(good, "certify", "figure", "a name that ends in .png or .svg", text)
-    folder = os.path.dirname(text) or "."
-    good = os.access(folder, os.W_OK) and not os.path.isdir(text)
-    require(good, "certify", "figure", "a file in a folder that can be written", text)
+    check_writable("certify", "figure", path)
 
 
 def draw(found: Bracket, path: str | os.PathLike[str]) -> None:

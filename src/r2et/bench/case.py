@@ -74,9 +74,9 @@ class Case:
         train, val = (Split(p.x[: self.most], p.y[: self.most]) for p in (data.train, data.val))
         return replace(data, train=train, val=val)
 
-    def network(self, data: Data, seed: int) -> nn.Module:
-        """An untrained network, from a seed."""
-        return usual_network(data, self.width, seed)
+    def network(self, data: Data, seed: int, hidden: tuple[int, ...] | None = None) -> nn.Module:
+        """An untrained network, from a seed; hidden: the widths a recipe asks for in a table."""
+        return usual_network(data, hidden if self.width is None else self.width, seed)
 
     def attack(
         self, kind: str, steps: int | None = None, *, through: bool = False, **more: Any

@@ -26,6 +26,7 @@ from r2et.errors import R2ETError, require
 from r2et.models import smooth
 from r2et.train import Recipe, fit, recipe
 from r2et.train.checkpoint import copied
+from r2et.train.usual import usual_network
 from r2et.train.validation import auc
 
 Options = tuple[tuple[str, Any], ...]
@@ -149,6 +150,10 @@ class Train(Task):
     def radius(self) -> float:
         return float(dict(self.changes).get("radius", self.case.radius))
 
+    def widths(self, chosen: Recipe) -> tuple[int, ...] | None:
+        """Of the hidden layers, where the recipe has its own; a retraining has Vanilla's."""
+        return None if self.retrain else chosen.hidden
+
     def chosen(self, found: Recipe) -> Recipe:
         """The recipe with its changes, and the batches and steps that go with the data.
 
@@ -175,7 +180,7 @@ class Train(Task):
             require(isinstance(trained, nn.Module), "bench", "the result", what, trained)
             told = {"auc_validation": auc(trained, data.val)}
             return Done(told, network=format_weights(copied(trained.state_dict())))
-        start, threshold = own.network(data, self.seed), None
+        start, threshold = own.network(data, self.seed, self.widths(self.chosen(found))), None
         if self.retrain and given:
             start.load_state_dict(parse_weights(_weights(given[0])))
         elif given:
@@ -247,10 +252,8 @@ def _untrained(task: Train, chosen: Recipe) -> nn.Module:
     own = task.case
     data = own.load()
     if chosen.linear:
-        from r2et.train.usual import usual_network
-
         return usual_network(data, (), task.seed)
-    network = own.network(data, task.seed)
+    network = own.network(data, task.seed, task.widths(chosen))
     return network if chosen.rho is None else smooth(network, chosen.rho)
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from r2et.wording import floored
+from r2et.wording import floored, lowered
 
 SPACE = "\u00a0"  # one that does not break the line
 THIN = "\u202f"
@@ -51,9 +51,9 @@ def significant(value: Any, digits: int = 3) -> str:
 
 
 def apart(low: float, high: float) -> tuple[str, str]:
-    """Two numbers, with as many digits (3 to 6) as it takes to tell them apart."""
+    """What is proved and what is broken, in the digits (3 to 6) that tell them apart."""
     digits = next((d for d in (3, 4, 5) if significant(low, d) != significant(high, d)), 6)
-    return significant(low, digits), significant(high, digits)
+    return significant(lowered(low, digits), digits), significant(high, digits)
 
 
 def fixed(value: Any, decimals: int = 3) -> str:

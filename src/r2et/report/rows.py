@@ -18,7 +18,7 @@ from r2et.report.numbers import (
     significant,
 )
 from r2et.report.words import listed
-from r2et.wording import proved_radius
+from r2et.wording import lowered, proved_radius
 
 RUNNERS_UP = 3  # features below the top k that are drawn too
 CHANGES = 8  # of the input, drawn one by one
@@ -69,7 +69,7 @@ def _row(audit: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, Any]:
 def _bracket(row: Mapping[str, Any], limit: float | None) -> list[list[str]]:
     """Up to which change the row is proved, and from which on it is broken."""
     certified, attacked = finite(row.get("radius_certified")), finite(row.get("radius_attacked"))
-    proved, broken = significant(certified), significant(attacked)
+    proved, broken = significant(certified and lowered(certified)), significant(attacked)
     if certified is not None and attacked is not None:
         proved, broken = apart(certified, attacked)
     tried = any(finite(s.get("precision")) is not None for s in row["steps"])
