@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 from abc import ABC, abstractmethod
 from typing import Any, final
@@ -65,7 +66,10 @@ class Several(Processes):
         strategy = type(fabric.strategy).__name__
         good = strategy in ("SingleDeviceStrategy", "DDPStrategy")
         require(good, "fit", "fabric", "one with a single device or strategy='ddp'", strategy)
+        before = torch.distributed.is_available() and torch.distributed.is_initialized()
         fabric.launch()
+        if not before:
+            atexit.register(_end_group)
         self.fabric, self.device = fabric, fabric.device
         self.rank, self.size = fabric.global_rank, fabric.world_size
 
@@ -82,6 +86,12 @@ class Several(Processes):
 
     def wait(self) -> None:
         self.fabric.barrier()
+
+
+def _end_group() -> None:
+    """A group that nobody ends may abort its process at the exit, over threads still running."""
+    if torch.distributed.is_available() and torch.distributed.is_initialized():
+        torch.distributed.destroy_process_group()
 
 
 def processes(fabric: Any, device: torch.device) -> Processes:
