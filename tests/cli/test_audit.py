@@ -13,6 +13,8 @@ import torch
 from safetensors.torch import save_file
 from torch import nn
 
+from ctrl_c import hearing_ctrl_c
+
 FAST = ("--budget", "fast", "--engine", "here", "--rows", "24")
 
 
@@ -211,6 +213,7 @@ def test_modules_and_archives_of_any_kind(run, strange, tmp_path):
 def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(folder, tmp_path):
     command = [sys.executable, "-m", "r2et", "audit", folder, "adult", "--rows", "200"]
     command += ["--budget", "fast", "--engine", "processes", "--workers", "1", "--json", "a.json"]
+    command = hearing_ctrl_c(command)
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     started = subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE)
     try:

@@ -11,6 +11,7 @@ import time
 import pytest
 from typer.testing import CliRunner
 
+from ctrl_c import hearing_ctrl_c
 from loopback import drip, running
 from r2et.cli.data import app
 from r2et.data import DATASETS
@@ -142,7 +143,7 @@ def test_ctrl_c_prints_no_traceback(tmp_path):
         server.contents["slow"] = body
         server.script = [drip(30, pause=0.001)]
         arguments = [server.url("slow"), hashlib.sha256(body).hexdigest(), str(len(body))]
-        command = [sys.executable, "-c", GET, *arguments]
+        command = hearing_ctrl_c([sys.executable, "-c", GET, *arguments])
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         process = subprocess.Popen(command, env=environment, text=True, **pipes)
         deadline = time.monotonic() + 30

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from ctrl_c import hearing_ctrl_c
 from r2et.train import RECIPES, load_trained
 
 
@@ -156,7 +157,7 @@ main()
 
 def test_ctrl_c_says_how_to_go_on(run, tmp_path):
     arguments = (*USUAL, "--recipe", "vanilla", "--epochs", "20")
-    command = [sys.executable, "-c", INTERRUPTED, "train", *arguments]
+    command = hearing_ctrl_c([sys.executable, "-c", INTERRUPTED, "train", *arguments])
     for extra, again in (("--no-resume", "command without --no-resume"), ("--resume", "command")):
         stopped = subprocess.run([*command, extra], capture_output=True, text=True, check=False)
         assert (stopped.returncode, stopped.stdout) == (130, "")

@@ -11,6 +11,7 @@ import pytest
 
 import engine_work
 import r2et
+from ctrl_c import hearing_ctrl_c
 from r2et.engine import engine
 from r2et.errors import R2ETError
 
@@ -23,9 +24,8 @@ def start(kind: str, folder: Path) -> tuple[subprocess.Popen, list[int]]:
     path = {**os.environ, "PYTHONPATH": str(SOURCE)}
     command = [sys.executable, str(SCRIPT), kind, str(folder)]
     pipe = subprocess.PIPE
-    driver = subprocess.Popen(
-        command, env=path, stderr=pipe, start_new_session=True, preexec_fn=_hears_ctrl_c
-    )
+    command = hearing_ctrl_c(command)
+    driver = subprocess.Popen(command, env=path, stderr=pipe, start_new_session=True)
     deadline = time.monotonic() + 200
     while len(list(folder.iterdir())) < 2:
         if driver.poll() is not None or time.monotonic() > deadline:
@@ -33,11 +33,6 @@ def start(kind: str, folder: Path) -> tuple[subprocess.Popen, list[int]]:
             raise AssertionError(driver.communicate()[1].decode())
         time.sleep(0.05)
     return driver, [int(p.name) for p in folder.iterdir()]
-
-
-def _hears_ctrl_c() -> None:
-    """Where the tests run in the background, SIGINT may be ignored, and that is inherited."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def alive(pid: int) -> bool:

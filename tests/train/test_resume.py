@@ -15,6 +15,7 @@ from safetensors.torch import load_file
 from torch import nn
 
 import r2et
+from ctrl_c import hearing_ctrl_c
 from killed_training import main as uninterrupted
 from r2et.errors import InputError, R2ETError
 from r2et.models import MLP, load_extra, load_model
@@ -26,7 +27,7 @@ SCRIPT = Path(__file__).parents[1] / "killed_training.py"
 
 
 def start(folder: Path, save_every: float = 0.0, **kwargs) -> subprocess.Popen:
-    command = [sys.executable, str(SCRIPT), str(folder), str(save_every)]
+    command = hearing_ctrl_c([sys.executable, str(SCRIPT), str(folder), str(save_every)])
     path = {**os.environ, "PYTHONPATH": str(Path(r2et.__file__).parents[1])}
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "env": path}
     return subprocess.Popen(command, **pipes, **kwargs)

@@ -9,6 +9,7 @@ import time
 
 import pytest
 
+from ctrl_c import hearing_ctrl_c
 from loopback import drip, serve
 from r2et.data.sources import Address, File, cache_dir, read
 
@@ -25,7 +26,7 @@ def start(server):
     digest = hashlib.sha256(BODY).hexdigest()
     command = [sys.executable, "-c", CODE, server.url("f"), digest, str(len(BODY))]
     pipe = subprocess.PIPE
-    return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True)
+    return subprocess.Popen(hearing_ctrl_c(command), stdout=pipe, stderr=pipe, text=True)
 
 
 def slowly(handler, server):
