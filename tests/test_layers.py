@@ -8,6 +8,7 @@ import r2et
 LAYERS = [
     "version",
     "errors",
+    "config",
     "wording",
     "files",
     "checks",
