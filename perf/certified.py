@@ -26,11 +26,11 @@ from torch import Tensor, nn
 from r2et.certify import IntervalCertifier
 from r2et.data import Data, Origin, Split, load
 from r2et.explain import Gradient
+from r2et.metrics import split_auc
 from r2et.models import load_model
 from r2et.rank import distinct_top_k, effective_top_k, largest_top_k_share
 from r2et.train import fit, recipe
 from r2et.train.usual import usual_network
-from r2et.train.validation import auc
 from recording import RECORDS, load_record, save
 
 K, ROWS, VALIDATION_ROWS = 8, 2000, 2000
@@ -94,7 +94,7 @@ def measured(part: Split, model: nn.Module, radius: float, rows: int) -> dict[st
     scores, proved = Gradient()(model, part.x), share(model, part.x[:rows], radius)
     some = scores[:rows][proved]
     return {
-        "auc": auc(model, part),
+        "auc": split_auc(model, part),
         "certified_share": float(proved.double().mean()),
         **individuality(scores),
         "distinct_top_k_proved": distinct_top_k(some, K) if len(some) else 0,

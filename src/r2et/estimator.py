@@ -17,11 +17,11 @@ from r2et.data import Data, Origin, Split
 from r2et.errors import require
 from r2et.explain import Explainer, Gradient
 from r2et.models import MLP
+from r2et.models.output import batched_logits
 from r2et.rank import ranking
 from r2et.region import L2
 from r2et.train import Recipe, fit
 from r2et.train import recipe as find_recipe
-from r2et.train.validation import outputs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -127,17 +127,17 @@ class R2ETClassifier(ClassifierMixin, BaseEstimator):
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:  # noqa: N803
         """(rows,) log-odds of classes_[1]; with more classes (rows, classes) logits."""
-        found = outputs(self._network(), self.inputs(X))
+        found = batched_logits(self._network(), self.inputs(X))
         found = found.diff(dim=1)[:, 0] if len(self.classes_) == 2 else found
         return np.asarray(found.numpy())
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:  # noqa: N803
         """(rows, classes) probabilities."""
-        return np.asarray(outputs(self._network(), self.inputs(X)).softmax(1).numpy())
+        return np.asarray(batched_logits(self._network(), self.inputs(X)).softmax(1).numpy())
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:  # noqa: N803
         """(rows,) the most probable of classes_."""
-        chosen = outputs(self._network(), self.inputs(X)).argmax(1).numpy()
+        chosen = batched_logits(self._network(), self.inputs(X)).argmax(1).numpy()
         return np.asarray(self.classes_[chosen])
 
     def explain(self, X: ArrayLike) -> NDArray[np.float64]:  # noqa: N803

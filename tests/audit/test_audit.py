@@ -26,11 +26,11 @@ from r2et.audit.source import Chunk
 from r2et.audit.summary import RESAMPLES, median, resampled_areas, top_sets
 from r2et.errors import InputError
 from r2et.explain import Captum, Concept, Gradient, SmoothGrad
+from r2et.metrics import auc_of_logits
 from r2et.models import MLP, predict
 from r2et.rank import distinct_top_k, largest_top_k_share, precision_at_k
 from r2et.region import L2, Linf
 from r2et.train import fit
-from r2et.train.validation import area
 from training_data import small
 
 SUMMARY = (
@@ -512,7 +512,7 @@ def test_resampled_areas_are_those_of_the_rows_drawn(classes):
     found = resampled_areas(logits, y)
     for sample, value in zip(drawn[:20], found[:20], strict=True):
         rows = torch.from_numpy(np.repeat(np.arange(60), sample))
-        assert value == pytest.approx(area(logits[rows], y[rows]))
+        assert value == pytest.approx(auc_of_logits(logits[rows], y[rows]))
 
 
 def test_few_rows_of_many_classes_are_enough_for_an_area():

@@ -5,11 +5,11 @@ import torch
 from sklearn.metrics import roc_auc_score
 from torch import nn
 
-import r2et.train.validation
+import r2et.models.output
 from nets import randn
 from r2et.data import Split
 from r2et.errors import InputError
-from r2et.metrics import auc, changed_predictions, sensitivity
+from r2et.metrics import auc, changed_predictions, sensitivity, split_auc
 from r2et.models import MLP
 
 
@@ -77,7 +77,7 @@ def test_auc_does_not_change_with_the_scale_or_the_order_of_rows():
 
 def test_training_watches_the_same_number():
     model, x, y = MLP(5), randn(40, 5), torch.arange(40) % 2
-    assert r2et.train.validation.auc(model, Split(x, y)) == auc(model, x, y)
+    assert split_auc(model, Split(x, y)) == auc(model, x, y)
 
 
 def test_sensitivity_by_hand():
@@ -95,7 +95,7 @@ def test_chunks_change_nothing_and_leave_the_mode(monkeypatch):
     model.train()
     x_adv = x + 0.5 * randn(33, 6, seed=1)
     whole = auc(model, x, y), sensitivity(model, x, x_adv)
-    monkeypatch.setattr(r2et.train.validation, "CHUNK_NUMBERS", 24)
+    monkeypatch.setattr(r2et.models.output, "CHUNK_NUMBERS", 24)
     assert (auc(model, x, y), sensitivity(model, x, x_adv)) == whole
     assert model.training
     with pytest.raises(InputError, match=r"^auc: model must be .* got NaN or inf in row 30\.$"):

@@ -14,8 +14,7 @@ from r2et.attack.problem import Problem
 from r2et.checks import check_model_input
 from r2et.errors import require
 from r2et.explain import Explainer
-from r2et.explain.base import CHUNK_NUMBERS
-from r2et.models.output import target_rows, undisturbed
+from r2et.models.output import CHUNK_NUMBERS, target_rows, undisturbed
 from r2et.progress import bar
 from r2et.region import L2, Region
 

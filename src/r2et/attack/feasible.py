@@ -14,7 +14,7 @@ from torch import Tensor
 from r2et.attack.base import Attack, Judge, Proposal
 from r2et.attack.problem import Problem
 from r2et.errors import InputError, describe, require
-from r2et.explain.base import CHUNK_NUMBERS
+from r2et.models.output import CHUNK_NUMBERS
 from r2et.region import Feasible
 
 POINTS = 8  # tried together for each row of a full batch

@@ -11,8 +11,7 @@ from r2et.attack.base import Judge, Proposal
 from r2et.attack.problem import Problem
 from r2et.attack.random_search import push_out
 from r2et.attack.surrogate import preactivations
-from r2et.explain.base import CHUNK_NUMBERS
-from r2et.models.output import log_odds, logits
+from r2et.models.output import CHUNK_NUMBERS, log_odds, logits
 from r2et.region import L2, Linf
 
 PROBES = 4  # random moves that tell how much a unit changes within the region

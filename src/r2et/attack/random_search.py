@@ -12,7 +12,7 @@ from torch import Tensor
 from r2et.attack.base import Attack, Judge, Proposal, check_count
 from r2et.attack.problem import Problem
 from r2et.errors import require
-from r2et.explain.base import CHUNK_NUMBERS
+from r2et.models.output import CHUNK_NUMBERS
 from r2et.region import Linf
 
 

@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from torch import Tensor
 
-from r2et.train.validation import area
+from r2et.metrics import auc_of_logits
 
 NUMBERS = 2**22  # how much the linear model is shown
 FOLDS = 5
@@ -64,7 +64,7 @@ class LinearBaseline:
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 model.fit(x[train], codes[train])
             shares = torch.from_numpy(model.predict_log_proba(x[test])).clamp(min=-1e6)
-            value = area(shares, torch.from_numpy(codes[test]))
+            value = auc_of_logits(shares, torch.from_numpy(codes[test]))
             assert value is not None  # every class has a row in every fold
             found.append(value)
         return found

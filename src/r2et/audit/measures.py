@@ -19,12 +19,10 @@ from r2et.certify.base import Certificate
 from r2et.checks import check_k
 from r2et.errors import InputError, RowError, require, row_numbers
 from r2et.explain import Explainer
-from r2et.explain.base import CHUNK_NUMBERS
 from r2et.metrics import faithfulness
-from r2et.models.output import classes, log_odds, undisturbed
+from r2et.models.output import CHUNK_NUMBERS, batched_logits, classes, log_odds, undisturbed
 from r2et.penalty import EstimatedHessian, ExactHessian
 from r2et.rank import precision_at_k, ranking, thickness
-from r2et.train.validation import outputs
 
 NOISE = 100  # random points per row
 STEPS = {"fast": 100, "standard": 1000, "thorough": 1000}
@@ -60,7 +58,7 @@ class Part:
 def posed(model: nn.Module, settings: Settings, chunk: Chunk) -> Part:
     """Predictions and clean explanations; whatever is wrong with the model shows here."""
     with row_numbers(lambda row: int(chunk.index[row])):
-        out = outputs(model, chunk.x, WHERE)
+        out = batched_logits(model, chunk.x, WHERE)
         target = classes(out)
         scores = settings.explainer(model, chunk.x, target.to(chunk.x.device))
     check_labels(chunk.y, max(2, out.shape[1]))
@@ -120,7 +118,7 @@ def strong(part: Part) -> Columns:
         "distance_strong": found.distance,
         "radius_strong": found.radius,
         "x_adv": found.x_adv,
-        "logits_strong": outputs(part.model, found.x_adv, WHERE),
+        "logits_strong": batched_logits(part.model, found.x_adv, WHERE),
     }
 
 
@@ -166,7 +164,7 @@ def noise(part: Part) -> Columns:
     while left > 0:
         some = min(left, max(1, CHUNK_NUMBERS // x.numel()))
         points = s.region.sample(x, some, generator=numbers).flatten(0, 1)
-        kept = classes(outputs(part.model, points, WHERE)) == part.target.repeat(some)
+        kept = classes(batched_logits(part.model, points, WHERE)) == part.target.repeat(some)
         clean_scores = part.scores.repeat(some, 1)
         right = precision_at_k(clean_scores, scores_at(points), s.k).double().cpu()
         total += torch.where(kept, right, 0.0).view(some, -1).sum(0)

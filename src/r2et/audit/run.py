@@ -34,10 +34,10 @@ from r2et.errors import R2ETError, require
 from r2et.explain import Explainer
 from r2et.metrics.features import baseline_of
 from r2et.models.ending import check_logits
+from r2et.models.output import batched_logits
 from r2et.progress import bar
 from r2et.region import L2, Region
 from r2et.train.usual import explainer_for
-from r2et.train.validation import outputs
 from r2et.version import __version__
 
 
@@ -96,7 +96,7 @@ def audit(
     check_logits(WHERE, model, source.first)
     scores = explainer(model, source.first)
     names = _names("names", source.names if names is None else names, scores.shape[1], "score")
-    count = max(2, outputs(model, source.first, WHERE).shape[1])
+    count = max(2, batched_logits(model, source.first, WHERE).shape[1])
     classes = _names("classes", classes, count, "class of the model")
     check_labels(source.y, count)
     baseline_of(WHERE, baseline, source.first)

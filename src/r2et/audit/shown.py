@@ -11,9 +11,8 @@ from r2et.attack import StrongAttack
 from r2et.audit.measures import ORDINARY, OUTWARD, WORST, Columns, proved, worst_first
 from r2et.audit.settings import WHERE, Settings
 from r2et.errors import InputError
-from r2et.models.output import classes, log_odds
+from r2et.models.output import batched_logits, classes, log_odds
 from r2et.rank import precision_at_k
-from r2et.train.validation import outputs
 
 FRACTIONS = (0.03, 0.1, 0.2, 0.4, 0.7, 1.0)  # of the radius: the stops of the slider
 NUMBERS = 2**19  # stored at most, whatever the rows are
@@ -49,7 +48,7 @@ def show(
     device = next((p.device for p in model.parameters()), torch.device("cpu"))
     x = torch.stack([pictured[i][0] for i, _ in rows]).to(device)
     worst = torch.stack([pictured[i][1] for i, _ in rows]).to(device)
-    target = classes(outputs(model, x, WHERE)).to(device)
+    target = classes(batched_logits(model, x, WHERE)).to(device)
     scores_at = settings.explainer.at(model, x, target)
     clean = scores_at(x)
     found: list[dict[str, Any]] = [
@@ -93,7 +92,7 @@ def _note(
     radius: float,
 ) -> None:
     x, best, target = rows
-    sure = log_odds(outputs(model, best, WHERE).double(), target.cpu()).sigmoid()
+    sure = log_odds(batched_logits(model, best, WHERE).double(), target.cpu()).sigmoid()
     sound = _proved(model, settings, x, target, radius)
     for i, row in enumerate(found):
         row["steps"].append(

@@ -15,8 +15,8 @@ from r2et.audit.intervals import mean_interval
 from r2et.audit.linear import LinearBaseline
 from r2et.audit.measures import Columns
 from r2et.audit.settings import Settings
+from r2et.metrics import auc_of_logits
 from r2et.models.output import log_odds
-from r2et.train.validation import area
 
 # Means over rows: the figure's name and the column it is of.
 MEANS = (
@@ -136,7 +136,7 @@ def _auc(
     logits, y = columns[out].double(), columns["label"].long()
     there = logits.isfinite().all(1)
     logits, y = logits[there], y[there]
-    value = area(logits, y)
+    value = auc_of_logits(logits, y)
     if value is None:
         return None, None, None
     again = resampled_areas(logits, y)

@@ -23,11 +23,11 @@ from r2et.bench.papers import reported, where
 from r2et.bench.record import OF_NETWORK, Record, digest
 from r2et.data import Data, Split
 from r2et.errors import R2ETError, require
+from r2et.metrics import split_auc
 from r2et.models import smooth
 from r2et.train import Recipe, fit, recipe
 from r2et.train.checkpoint import copied
 from r2et.train.usual import usual_network
-from r2et.train.validation import auc
 
 Options = tuple[tuple[str, Any], ...]
 
@@ -178,7 +178,7 @@ class Train(Task):
                 )
             what = f"a torch.nn.Module from {self.recipe}.train"
             require(isinstance(trained, nn.Module), "bench", "the result", what, trained)
-            told = {"auc_validation": auc(trained, data.val)}
+            told = {"auc_validation": split_auc(trained, data.val)}
             return Done(told, network=format_weights(copied(trained.state_dict())))
         start, threshold = own.network(data, self.seed, self.widths(self.chosen(found))), None
         if self.retrain and given:

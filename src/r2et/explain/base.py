@@ -15,15 +15,19 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from r2et.checks import all_finite, check_model_input
 from r2et.errors import RowError, require, row_numbers
 from r2et.explain.reduce import REDUCTIONS, Reduction, normalized
-from r2et.models.output import classes, logits, target_classes, target_rows, undisturbed
+from r2et.models.output import (
+    CHUNK_NUMBERS,
+    classes,
+    logits,
+    target_classes,
+    target_rows,
+    undisturbed,
+)
 
 Of: TypeAlias = Literal["log_odds", "logit", "probability", "loss"]
 ScoresFn: TypeAlias = Callable[[Tensor], Tensor]
 
 OF: tuple[Of, ...] = ("log_odds", "logit", "probability", "loss")
-
-# Input numbers per forward pass when `chunk` is not given: 9000 rows of a table, 85 small images.
-CHUNK_NUMBERS = 2**18
 
 
 @dataclass(frozen=True, kw_only=True)

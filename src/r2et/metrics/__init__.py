@@ -7,8 +7,13 @@ from r2et.metrics.faithfulness import (
     faithfulness,
     sufficiency,
 )
-from r2et.metrics.prediction import auc, changed_predictions, sensitivity
-from r2et.metrics.running import Individuality, Running, RunningIndividuality, RunningMean
+from r2et.metrics.prediction import (
+    auc,
+    auc_of_logits,
+    changed_predictions,
+    sensitivity,
+    split_auc,
+)
 from r2et.metrics.statistics import (
     Interval,
     PairedTest,
@@ -27,13 +32,10 @@ from r2et.rank import (
 
 __all__ = [
     "Faithfulness",
-    "Individuality",
     "Interval",
     "PairedTest",
-    "Running",
-    "RunningIndividuality",
-    "RunningMean",
     "auc",
+    "auc_of_logits",
     "bootstrap_interval",
     "changed_predictions",
     "comprehensiveness",
@@ -48,5 +50,6 @@ __all__ = [
     "precision_at_k",
     "sensitivity",
     "share_interval",
+    "split_auc",
     "sufficiency",
 ]

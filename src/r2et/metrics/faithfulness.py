@@ -16,9 +16,8 @@ from torch import Tensor, nn
 from r2et.checks import check_model_input
 from r2et.errors import require, row_numbers
 from r2et.explain import Explainer
-from r2et.explain.base import CHUNK_NUMBERS
 from r2et.metrics.features import baseline_of, feature_map, removal_counts
-from r2et.models.output import classes, log_odds, logits, undisturbed
+from r2et.models.output import CHUNK_NUMBERS, classes, log_odds, logits, undisturbed
 from r2et.rank import ranking
 
 Baseline: TypeAlias = float | Tensor | Sequence[float]

@@ -14,7 +14,8 @@ from torch import Tensor, nn
 from r2et.checks import check_input, check_scores
 from r2et.errors import require
 from r2et.explain import Explainer, Gradient
-from r2et.explain.base import CHUNK_NUMBERS, ScoresFn
+from r2et.explain.base import ScoresFn
+from r2et.models.output import CHUNK_NUMBERS
 from r2et.region import L2, Region, as_ball
 
 Distribution: TypeAlias = Literal["uniform", "gaussian", "adversarial"]

@@ -13,7 +13,7 @@ from r2et.checks import check_input, check_k
 from r2et.data import Data
 from r2et.errors import require
 from r2et.explain import Explainer
-from r2et.train.validation import outputs
+from r2et.models.output import batched_logits
 
 
 def whole(name: str, value: Any) -> int:
@@ -49,7 +49,7 @@ def check_model(model: nn.Module, data: Data, k: int, explainer: Explainer) -> N
     trainable = any(p.requires_grad for p in model.parameters())
     require(trainable, "fit", "model", "one with weights that require a gradient", "none")
     assert weight is not None
-    out = outputs(model, few, "fit")
+    out = batched_logits(model, few, "fit")
     most = max(2, out.shape[1])
     top = max(int(part.y.max()) for part in (data.train, data.val))
     require(top < most, "fit", "data", f"of at most {most} classes for this model", f"class {top}")

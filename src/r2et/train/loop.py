@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from r2et.data import Data
 from r2et.errors import InputError, R2ETError, first_line
 from r2et.explain import Explainer
+from r2et.metrics import split_auc
 from r2et.progress import Advance, bar
 from r2et.train.checkpoint import Folder, copied
 from r2et.train.interrupt import patient_interrupt
@@ -21,7 +22,7 @@ from r2et.train.recipe import Recipe
 from r2et.train.seeds import mixed, seed_everything
 from r2et.train.start import Start
 from r2et.train.step import Step, Terms, alike_in_both_modes
-from r2et.train.validation import auc, watched_thickness
+from r2et.train.validation import watched_thickness
 
 Keep: TypeAlias = Literal["last", "best", "above"]
 SMALLEST = 8  # a rest of fewer rows joins the batch before it
@@ -226,7 +227,7 @@ class Loop:
         val, steps = self.data.val, len(self._batches(state.epoch))
         device = self.together.device
         try:
-            found = auc(self.model, val)
+            found = split_auc(self.model, val)
         except InputError as error:
             raise self._broken("weights", f"the error '{error}'") from error
         thick = watched_thickness(

@@ -13,11 +13,11 @@ from torch import nn
 from r2et.attack import StrongAttack
 from r2et.data import Data
 from r2et.explain import Explainer
+from r2et.metrics import split_auc
 from r2et.models.output import undisturbed
 from r2et.rank import distinct_top_k, largest_top_k_share, thickness
 from r2et.region import L2
 from r2et.train.usual import usual_explainer
-from r2et.train.validation import auc
 
 ROWS = 200
 MANY_FEATURES = 1000  # beyond, a tenth of the rows are attacked
@@ -70,7 +70,7 @@ def report(
         )
     scores = explainer(model, x)
     return Report(
-        auc_clean=auc(model, data.test),
+        auc_clean=split_auc(model, data.test),
         auc_linear=linear_auc(data),
         rows=len(x),
         k=k,

@@ -12,9 +12,9 @@ from r2et.attack import Attack, ERAttack
 from r2et.data import Data
 from r2et.errors import require
 from r2et.explain import Explainer, Gradient
+from r2et.metrics import split_auc
 from r2et.progress import bar
 from r2et.train.fit import Fit
-from r2et.train.validation import auc
 
 SLACK = 0.01  # how far below Vanilla's a validation AUC may lie
 
@@ -64,7 +64,7 @@ def select(
         what = "given, or a vanilla model to compare with"
         require(isinstance(plain, nn.Module), where, "threshold", what, vanilla)
         assert isinstance(plain, nn.Module)
-        reached = auc(plain, data.val)
+        reached = split_auc(plain, data.val)
         what = "given where the validation part has one class only"
         require(reached is not None, where, "threshold", what, threshold)
         threshold = (reached or 0.0) - SLACK
@@ -75,7 +75,7 @@ def select(
     with bar(where, total=len(tried), show=progress) as advance:
         for one in tried:
             result = attack(one.model, explainer, x, k=data.k if k is None else k)
-            reached = auc(one.model, data.val)
+            reached = split_auc(one.model, data.val)
             entry = {"recipe": one.record["recipe"], "auc": reached, "threshold": threshold}
             entry["precision"] = float(result.precision.mean())
             entry["met"] = reached is None or reached >= threshold

@@ -7,8 +7,8 @@ from torch import Tensor, nn
 
 from r2et.data import Data
 from r2et.explain import Explainer
+from r2et.metrics import split_auc
 from r2et.rank import precision_at_k, ranking
-from r2et.train.validation import auc
 
 ROWS = 4096
 SLACK = 0.01  # how far a retraining may bring the validation AUC down
@@ -25,7 +25,7 @@ class Start:
         orders = [ranking(explainer(model, part.to(device))).int().cpu() for part in parts]
         self._order = torch.cat(orders)
         self.scores = explainer(model, self.x)
-        self.auc = auc(model, data.val)
+        self.auc = split_auc(model, data.val)
 
     def order(self, rows: Tensor) -> Tensor:
         """The first ranking of some training rows: (B, n)."""
