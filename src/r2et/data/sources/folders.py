@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import os
-import sys
 from pathlib import Path
+
+from platformdirs import user_cache_path
 
 from r2et.errors import require
 
@@ -24,13 +25,8 @@ def cache_dir() -> Path:
     """Where fetched files are kept: R2ET_CACHE, or the platform's place for caches."""
     if value := os.environ.get("R2ET_CACHE"):
         return Path(value).expanduser()
-    if sys.platform == "win32":
-        base = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
-    elif sys.platform == "darwin":
-        base = Path.home() / "Library" / "Caches"
-    else:
-        base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "r2et"
+    # No author's folder around ours, and none below it: on Windows both are usual.
+    return user_cache_path("r2et", appauthor=False, opinion=False)
 
 
 def key(name: str) -> str:
