@@ -30,7 +30,7 @@ from r2et.metrics import split_auc
 from r2et.models import load_model
 from r2et.rank import distinct_top_k, effective_top_k, largest_top_k_share
 from r2et.train import fit, recipe
-from r2et.train.usual import usual_network
+from r2et.train.defaults import default_network
 from recording import RECORDS, load_record, save
 
 K, ROWS, VALIDATION_ROWS = 8, 2000, 2000
@@ -134,7 +134,7 @@ def trained(
         told_radius = radius
 
     def make() -> dict[str, Any]:
-        network, chosen = usual_network(data, widths), recipe(name, **changes)
+        network, chosen = default_network(data, widths), recipe(name, **changes)
         if start:
             network = load_model(models / data.name / f"vanilla_{depth}_fit")
         again = {"retrain": True, "agree": 0.0} if start == "retrain" else {}

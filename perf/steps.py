@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from r2et.data import Data, Origin, Split
 from r2et.models import MLP, SiameseCNN
 from r2et.train import recipe
-from r2et.train.loop import Loop, Settings
-from r2et.train.processes import Alone
+from r2et.train.distributed import SingleProcess
+from r2et.train.loop import Loop, TrainingSettings
 from r2et.train.recipe import Recipe
 from recording import save
 
@@ -39,7 +39,7 @@ def loop(model: nn.Module, x: Tensor, y: Tensor, chosen: Recipe, k: int) -> Loop
     """A training of one batch over and over."""
     part = Split(x, y)
     data = Data("batch", part, part, part, (), (), k, Origin("random numbers"))
-    settings = Settings(
+    settings = TrainingSettings(
         k=k,
         radius=1.0,
         epochs=1,
@@ -51,7 +51,7 @@ def loop(model: nn.Module, x: Tensor, y: Tensor, chosen: Recipe, k: int) -> Loop
         save_every=float("inf"),
         progress=False,
     )
-    return Loop(model, data, chosen.prepared(k, 1.0), settings, Alone(x.device), None)
+    return Loop(model, data, chosen.prepared(k, 1.0), settings, SingleProcess(x.device), None)
 
 
 def ratios(make: Callable[[], nn.Module], x: Tensor, k: int, rounds: int) -> dict[str, float]:

@@ -75,14 +75,14 @@ def run(rows: int = 10, seed: int = 0) -> Demo:
     model = train(data, seed)
     with torch.no_grad():
         margin = model(data.test.x).diff(dim=1)[:, 0]
-    found = FeasibleSearch(feasible(data))(model, Gradient(), data.test.x, k=data.k)
+    attacked = FeasibleSearch(feasible(data))(model, Gradient(), data.test.x, k=data.k)
     return Demo(
         auc=float(roc_auc_score(data.test.y.numpy(), margin.numpy())),
         k=data.k,
         rows=explain(model, data, rows),
         tested=most,
-        changed_share=float((found.precision < 1).float().mean()),
-        worst=change(model, data, int(found.precision.argmin()), found.x_adv),
+        changed_share=float((attacked.precision < 1).float().mean()),
+        worst=change(model, data, int(attacked.precision.argmin()), attacked.x_adv),
     )
 
 
@@ -90,14 +90,14 @@ def compared(rows: int = AUDITED, seed: int = 0, *, progress: bool = False) -> C
     """Train by each of the recipes on Adult, and audit `rows` test rows of every model."""
     data = load("adult")
     require(0 < rows <= len(data.test.y), "demo", "audited", f"in 1..{len(data.test.y)}", rows)
-    found = []
+    audits = []
     with bar("", total=len(RECIPES), show=progress) as advance:
         for name in RECIPES:
             advance(0, f"training and auditing: {name}")
             done = fit(
                 None, data, name, k=data.k, radius=RADIUS, epochs=EPOCHS, seed=seed, progress=False
             )
-            found.append(
+            audits.append(
                 audit(
                     *(done.model, *data.test),
                     k=data.k,
@@ -111,7 +111,7 @@ def compared(rows: int = AUDITED, seed: int = 0, *, progress: bool = False) -> C
                 )
             )
             advance(1)
-    return compare(found)
+    return compare(audits)
 
 
 def train(data: Data, seed: int, epochs: int = 5) -> nn.Module:

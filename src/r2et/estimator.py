@@ -82,8 +82,8 @@ class R2ETClassifier(ClassifierMixin, BaseEstimator):
         whole = isinstance(self.k, int | np.integer) and not isinstance(self.k, bool)
         require(whole and self.k > 0, WHERE, "k", "a positive whole number", self.k)
         share = self.validation_fraction
-        good = isinstance(share, int | float) and 0 <= share < 1
-        require(good, WHERE, "validation_fraction", "in [0, 1)", share)
+        is_valid = isinstance(share, int | float) and 0 <= share < 1
+        require(is_valid, WHERE, "validation_fraction", "in [0, 1)", share)
         self.classes_, codes = np.unique(labels, return_inverse=True)
         only = f"one class, {self.classes_[0]}"
         require(len(self.classes_) > 1, WHERE, "y", "of two classes or more", only)
@@ -105,7 +105,7 @@ class R2ETClassifier(ClassifierMixin, BaseEstimator):
         for part in (data.train, data.val):  # one that only a row set aside tells apart is no bias
             part.x[:, constant] = 0
         _silence(network, constant)
-        found = fit(
+        trained = fit(
             network,
             data,
             chosen,
@@ -117,9 +117,9 @@ class R2ETClassifier(ClassifierMixin, BaseEstimator):
             progress=self.progress,
         )
         # In float64 a row's outcome does not depend on the rows it is computed with.
-        self.network_ = found.model.double()
+        self.network_ = trained.model.double()
         _silence(self.network_, constant)
-        self.history_ = found.history
+        self.history_ = trained.history
         scores = self._explainer()(self.network_, data.train.x[:1].double())
         one_each = scores.shape[1] == max(n, 2)
         require(one_each, WHERE, "explainer", "one with a score per feature", self.explainer)
@@ -127,9 +127,9 @@ class R2ETClassifier(ClassifierMixin, BaseEstimator):
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:  # noqa: N803
         """(rows,) log-odds of classes_[1]; with more classes (rows, classes) logits."""
-        found = batched_logits(self._network(), self.inputs(X))
-        found = found.diff(dim=1)[:, 0] if len(self.classes_) == 2 else found
-        return np.asarray(found.numpy())
+        logits = batched_logits(self._network(), self.inputs(X))
+        logits = logits.diff(dim=1)[:, 0] if len(self.classes_) == 2 else logits
+        return np.asarray(logits.numpy())
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:  # noqa: N803
         """(rows, classes) probabilities."""
@@ -207,8 +207,8 @@ class R2ETClassifier(ClassifierMixin, BaseEstimator):
 
     def _scaled(self, rows: NDArray[np.float64]) -> Tensor:
         moved = (rows / 2 - self.feature_low_ / 2) / (self.feature_range_ / 2)
-        found = torch.from_numpy(moved.clip(-FARTHEST, FARTHEST))
-        return found if found.shape[1] > 1 else torch.cat([found, torch.zeros_like(found)], 1)
+        scaled = torch.from_numpy(moved.clip(-FARTHEST, FARTHEST))
+        return scaled if scaled.shape[1] > 1 else torch.cat([scaled, torch.zeros_like(scaled)], 1)
 
     def _data(self, x: Tensor, y: Tensor, random: np.random.RandomState) -> Data:
         """Training and validation rows, split within each class; the rows of both if none are."""

@@ -24,7 +24,7 @@ from r2et.bench.verdict import measured
 from r2et.errors import InputError
 from r2et.train import RECIPES, fit
 from r2et.train.fit import RETRAINING_EPOCHS
-from r2et.train.start import SLACK
+from r2et.train.protocol import SLACK
 
 SPEC = Spec(
     "table1", "Title", (precision("P", "er", None), Part("AUC", "clean", "auc", higher=None))

@@ -16,9 +16,9 @@ from r2et.explain import Concept, Gradient
 from r2et.models import MLP, SiameseCNN, SiameseGCN
 from r2et.penalty import R2ET, AdversarialTraining, BallR2ET
 from r2et.train import RECIPES, Fit, Recipe, fit, recipe, select
-from r2et.train.processes import Alone
-from r2et.train.seeds import mixed
-from r2et.train.step import Step, alike_in_both_modes
+from r2et.train.distributed import SingleProcess
+from r2et.train.runtime import mixed
+from r2et.train.step import TrainingStep, alike_in_both_modes
 from training_data import small
 
 QUICK = {"epochs": 2, "progress": False}
@@ -376,7 +376,7 @@ def test_a_penalty_on_every_nth_batch_is_n_times_as_heavy():
                 return self.inner(x)
 
         chosen = recipe("r2et-nh", weight=0.5, every=every, batch=64, warm_up=0.0).prepared(3, 1.0)
-        step = Step(Noted(), chosen, Alone(torch.device("cpu")), shared=True)
+        step = TrainingStep(Noted(), chosen, SingleProcess(torch.device("cpu")), shared=True)
         for index in range(4):
             x, y = data.train
             part = step(x.clone(), y, 1.0, index % every == 0, 1.0, None, None, None)

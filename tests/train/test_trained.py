@@ -16,9 +16,9 @@ from r2et.models import MLP, ResNet18, SiameseCNN, SiameseGCN, save_model
 from r2et.rank import distinct_top_k, top_k
 from r2et.region import L2
 from r2et.train import fit, load_trained, recipe, report
+from r2et.train.defaults import default_explainer, default_network
 from r2et.train.report import linear_auc
-from r2et.train.task import changed, open_data, train, widths
-from r2et.train.usual import usual_explainer, usual_network
+from r2et.train.run import changed, open_data, train, widths
 
 
 def write_loans(path, rows=300, seed=0):
@@ -135,22 +135,22 @@ def test_each_kind_of_data_has_its_network(shape, network, explainer):
         pytest.importorskip("torch_geometric")
     data = data_of(shape, rows=4)
     before = torch.random.get_rng_state()
-    model = usual_network(data, seed=1)
+    model = default_network(data, seed=1)
     assert torch.equal(before, torch.random.get_rng_state())
     assert type(model) is network
     assert model.eval()(data.train.x).shape == (4, 2)
-    assert usual_explainer(data) == explainer
+    assert default_explainer(data) == explainer
     assert explainer(model, data.train.x).shape[1] > data.k
-    again = usual_network(data, seed=1).state_dict()
+    again = default_network(data, seed=1).state_dict()
     assert all(torch.equal(value, again[name]) for name, value in model.state_dict().items())
 
 
 def test_widths_are_for_networks_that_have_them():
-    assert usual_network(data_of((6,)), (5, 4)).settings["widths"] == [5, 4]
-    assert usual_network(data_of((3, 32, 32)), (4,)).settings["width"] == 4
+    assert default_network(data_of((6,)), (5, 4)).settings["widths"] == [5, 4]
+    assert default_network(data_of((3, 32, 32)), (4,)).settings["width"] == 4
     for shape in ((3, 32, 32), (2, 1, 28, 28)):
         with pytest.raises(InputError, match=r"^train: hidden must be "):
-            usual_network(data_of(shape), (5, 4))
+            default_network(data_of(shape), (5, 4))
 
 
 def test_the_task_trains_what_fit_trains(loans, tmp_path):

@@ -37,7 +37,7 @@ from r2et.models.ending import check_logits
 from r2et.models.output import batched_logits
 from r2et.progress import bar
 from r2et.region import L2, Region
-from r2et.train.usual import explainer_for
+from r2et.train.defaults import default_explainer_for
 from r2et.version import __version__
 
 
@@ -87,7 +87,9 @@ def audit(
     good = partial is None or isinstance(partial, str | os.PathLike)
     require(good, WHERE, "partial", "None or a path", partial)
     source = Source(model, x, y, rows)
-    explainer = explainer_for(tuple(source.first.shape[1:])) if explainer is None else explainer
+    explainer = (
+        default_explainer_for(tuple(source.first.shape[1:])) if explainer is None else explainer
+    )
     size = chunk
     if size is None:
         size = rows_at_once(model, source.first.numel(), source.total)

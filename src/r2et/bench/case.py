@@ -16,7 +16,7 @@ from r2et.data import DATASETS, Data, Split, load
 from r2et.data.sources.supplied import Supplied
 from r2et.explain import Explainer, Gradient, IntegratedGradients, SmoothGrad
 from r2et.region import L2, Region
-from r2et.train.usual import usual_network
+from r2et.train.defaults import default_network
 
 Changes = tuple[tuple[str, Any], ...]
 
@@ -76,7 +76,7 @@ class Case:
 
     def network(self, data: Data, seed: int, hidden: tuple[int, ...] | None = None) -> nn.Module:
         """An untrained network, from a seed; hidden: the widths a recipe asks for in a table."""
-        return usual_network(data, hidden if self.width is None else self.width, seed)
+        return default_network(data, hidden if self.width is None else self.width, seed)
 
     def attack(
         self, kind: str, steps: int | None = None, *, through: bool = False, **more: Any

@@ -17,7 +17,7 @@ from torch import nn
 from r2et.data import Data
 from r2et.errors import InputError, first_line, require
 from r2et.train import RECIPES, Recipe
-from r2et.train.usual import usual_network
+from r2et.train.defaults import default_network
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Method(ABC):
 
     def network(self, data: Data, seed: int) -> nn.Module:
         """An untrained network: by default the one that recipes get."""
-        return usual_network(data, None, seed)
+        return default_network(data, None, seed)
 
     @abstractmethod
     def train(

@@ -27,7 +27,7 @@ from r2et.metrics import split_auc
 from r2et.models import smooth
 from r2et.train import Recipe, fit, recipe
 from r2et.train.checkpoint import copied
-from r2et.train.usual import usual_network
+from r2et.train.defaults import default_network
 
 Options = tuple[tuple[str, Any], ...]
 
@@ -252,7 +252,7 @@ def _untrained(task: Train, chosen: Recipe) -> nn.Module:
     own = task.case
     data = own.load()
     if chosen.linear:
-        return usual_network(data, (), task.seed)
+        return default_network(data, (), task.seed)
     network = own.network(data, task.seed, task.widths(chosen))
     return network if chosen.rho is None else smooth(network, chosen.rho)
 

@@ -48,12 +48,12 @@ def command(
     )
     notes: list[str] = []
 
-    def note(said: str) -> None:
-        notes.append(said)
-        typer.echo(said, err=True)
+    def note(message: str) -> None:
+        notes.append(message)
+        typer.echo(message, err=True)
 
     try:
-        found, partial = asked.run(
+        result, partial = asked.run(
             {"--html": html, "--json": json_file},
             rows=rows,
             minutes=minutes,
@@ -69,9 +69,9 @@ def command(
         kept = "" if notes else "; the same command continues where this one was"
         typer.echo(f"Stopped{kept}.", err=True)
         raise typer.Exit(130) from None
-    typer.echo(json.dumps(found.to_dict()) if json_file == "-" else str(found))
+    typer.echo(json.dumps(result.to_dict()) if json_file == "-" else str(result))
     lost = False
-    for path, write in ((json_file, found.to_json), (html, found.to_html)):
+    for path, write in ((json_file, result.to_json), (html, result.to_html)):
         if path in (None, "-"):
             continue
         try:
@@ -83,11 +83,11 @@ def command(
         typer.echo(f"Page: {Path(os.path.abspath(html)).as_uri()}", err=True)
     if lost and partial is not None:
         typer.echo("What was measured is kept; the same command continues there.", err=True)
-    elif partial is not None and goes_on(found, partial):
+    elif partial is not None and goes_on(result, partial):
         typer.echo("What was measured is kept; with more --minutes it goes on there.", err=True)
     elif partial is not None:
         partial.unlink(missing_ok=True)
-    reason = failed(found, gate, fail_under)
+    reason = failed(result, gate, fail_under)
     if reason:
         typer.echo(reason, err=True)
     if lost or reason:

@@ -38,7 +38,7 @@ def command(
     if figure is not None:
         check_drawing(figure)
     trained = load_trained(model)
-    found = bracket(
+    result = bracket(
         trained.model,
         rows_for(trained, data, rows),
         k=trained.k if k is None else k,
@@ -48,27 +48,27 @@ def command(
         progress=True,
     )
     if figure is not None:
-        draw(found, figure)
+        draw(result, figure)
     if as_json:
-        typer.echo(json.dumps(found.to_dict(), indent=2))
+        typer.echo(json.dumps(result.to_dict(), indent=2))
     else:
-        show(Console(), found)
+        show(Console(), result)
 
 
-def show(screen: Console, found: Bracket) -> None:
+def show(screen: Console, result: Bracket) -> None:
     """The radii, and the share of rows that is proved, unknown or broken at each."""
-    told = found.to_dict()
-    table = Table("radius", *told["certified_quantiles"], title=f"{told['rows']} rows, quantiles")
-    proved, broken = (told[f"{name}_quantiles"].values() for name in ("certified", "attacked"))
-    limit = told["limit"]
+    plain = result.to_dict()
+    table = Table("radius", *plain["certified_quantiles"], title=f"{plain['rows']} rows, quantiles")
+    proved, broken = (plain[f"{name}_quantiles"].values() for name in ("certified", "attacked"))
+    limit = plain["limit"]
     bounds = (proved_radius(f"{min(v, limit):.4f}", v, limit) for v in proved)
     table.add_row("proved up to", *bounds)
     table.add_row("broken at", *("none found" if v is None else f"{v:.4f}" for v in broken))
     screen.print(table)
     curve = Table(
-        "radius", "proved", "unknown", "broken", f"# proved  . unknown  x broken, top {found.k}"
+        "radius", "proved", "unknown", "broken", f"# proved  . unknown  x broken, top {result.k}"
     )
-    for entry in told["curve"]:
+    for entry in plain["curve"]:
         shares = [entry[name] for name in ("proved", "unknown", "broken")]
         held, lost = int(WIDTH * shares[0]), round(WIDTH * shares[2])
         bar = "#" * held + "." * (WIDTH - held - lost) + "x" * lost
@@ -76,6 +76,6 @@ def show(screen: Console, found: Bracket) -> None:
         curve.add_row(f"{entry['radius']:g}", *texts, bar)
     screen.print(curve)
     screen.print(
-        f"{found.distinct_top_k} different top-{found.k} sets; the commonest has "
-        f"{found.largest_top_k_share:.0%} of the rows. The proof assumes {found.assumptions}."
+        f"{result.distinct_top_k} different top-{result.k} sets; the commonest has "
+        f"{result.largest_top_k_share:.0%} of the rows. The proof assumes {result.assumptions}."
     )

@@ -24,11 +24,11 @@ def list_all(as_json: bool = AS_JSON) -> None:
     """The data sets that can be loaded by name, and whether their files are here."""
     from r2et.data.inventory import about_all
 
-    found = about_all()
+    datasets = about_all()
     if as_json:
-        return typer.echo(json.dumps(found, indent=2))
+        return typer.echo(json.dumps(datasets, indent=2))
     table = Table("name", "state", "what")
-    for entry in found:
+    for entry in datasets:
         table.add_row(entry["name"], entry["state"], entry["summary"])
     Console().print(table)
 
@@ -47,16 +47,16 @@ def info(name: str = NAME, as_json: bool = AS_JSON) -> None:
     """What a data set is, which files it needs, and where they are or come from."""
     from r2et.data.inventory import about
 
-    found = about(name, "data info")
+    dataset = about(name, "data info")
     if as_json:
-        return typer.echo(json.dumps(found, indent=2))
-    source = found["source"]
-    typer.echo(f"{found['name']}: {found['summary']}\n{found['state']}")
-    typer.echo(f"x {found['shape']}, k = {found['k']}")
+        return typer.echo(json.dumps(dataset, indent=2))
+    source = dataset["source"]
+    typer.echo(f"{dataset['name']}: {dataset['summary']}\n{dataset['state']}")
+    typer.echo(f"x {dataset['shape']}, k = {dataset['k']}")
     for key in ("where", "credit", "licence", "changes"):
         if source[key]:
             typer.echo(f"{key:8} {source[key]}")
-    for file in found["files"]:
+    for file in dataset["files"]:
         typer.echo("\n".join(_lines(file)))
 
 
@@ -67,8 +67,8 @@ def path(as_json: bool = AS_JSON) -> None:
 
     folder = data_dir()
     if as_json:
-        found = {"data": folder and str(folder), "cache": str(cache_dir())}
-        return typer.echo(json.dumps(found, indent=2))
+        folders = {"data": folder and str(folder), "cache": str(cache_dir())}
+        return typer.echo(json.dumps(folders, indent=2))
     typer.echo(f"data   {folder or 'R2ET_DATA is not set'}\ncache  {cache_dir()}")
 
 

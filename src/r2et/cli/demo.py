@@ -37,14 +37,14 @@ def command(
         from r2et.demo import compared, run
 
         torch.set_num_threads(1)  # a tiny network: threads only get in each other's way
-        found = run(rows, seed)
-    told = found.to_dict()
+        result = run(rows, seed)
+    plain = result.to_dict()
     if not as_json:
-        show(screen, found)
+        show(screen, result)
     if audited:
         screen.print("\nNow six ways of training, each audited; a minute or two.")
         models = compared(audited, seed, progress=True)
-        told["models"] = models.summary()
+        plain["models"] = models.summary()
         page = Path(out) / "report.html"
         models.to_html(page)
         if not as_json:
@@ -53,17 +53,17 @@ def command(
         if not as_json and screen.is_terminal and os.environ.get("DISPLAY"):
             webbrowser.open(page.resolve().as_uri())
     if as_json:
-        typer.echo(json.dumps(told, indent=2))
+        typer.echo(json.dumps(plain, indent=2))
 
 
-def show(screen: Console, found: Demo) -> None:
+def show(screen: Console, result: Demo) -> None:
     """The result as text and tables."""
     screen.print(
-        f"\nIt learned who earns over 50K with test AUC [bold]{found.auc:.3f}[/]. "
-        f"Its {found.k} strongest reasons, by gradient, for {len(found.rows)} people:\n"
+        f"\nIt learned who earns over 50K with test AUC [bold]{result.auc:.3f}[/]. "
+        f"Its {result.k} strongest reasons, by gradient, for {len(result.rows)} people:\n"
     )
-    table = Table("row", "over 50K", f"top {found.k} reasons, strongest first", "thickness")
-    for row in found.rows:
+    table = Table("row", "over 50K", f"top {result.k} reasons, strongest first", "thickness")
+    for row in result.rows:
         thick = f"{row.thickness:.2f}\n{row.thickness_probability:.1%}"
         table.add_row(str(row.row), f"{row.probability:.0%}", ", ".join(row.reasons), thick)
     screen.print(table)
@@ -72,11 +72,11 @@ def show(screen: Console, found: Demo) -> None:
         "the share of such pairs that stay in order. Larger is stabler.\n"
     )
     screen.print(
-        f"Now move each of {found.tested} people by at most 2 years of age and 2 hours of work a "
-        f"week. For [bold]{found.changed_share:.0%}[/] of them the top {found.k} changes "
+        f"Now move each of {result.tested} people by at most 2 years of age and 2 hours of work a "
+        f"week. For [bold]{result.changed_share:.0%}[/] of them the top {result.k} changes "
         f"although the prediction does not. The worst:\n"
     )
-    show_change(screen, found.worst)
+    show_change(screen, result.worst)
 
 
 def show_models(screen: Console, models: Comparison) -> None:
@@ -85,16 +85,16 @@ def show_models(screen: Console, models: Comparison) -> None:
 
     names = ("recipe", "AUC", "proved", "attacked", "rows proved", "median radius", "reasons")
     table = Table(*names, title=f"P@8 and its companions, radius {RADIUS:g}")
-    for found in models.audits:
-        told, radius = found.summary(), found.summary()["radius_certified_median"]
+    for one in models.audits:
+        summary, radius = one.summary(), one.summary()["radius_certified_median"]
         table.add_row(
-            found.name.replace("-", "-\n") if len(found.name) > 12 else found.name,
-            f"{told['auc_clean']:.3f}",
-            floored_percent(told["certified_precision"]),
-            f"{told['precision_strong']:.1%}",
-            floored_percent(told["certified_share"]),
-            proved_radius(f"{radius:.3f}", radius, found.found["settings"].get("limit")),
-            f"{told['distinct_top_k']} set{'s' * (told['distinct_top_k'] > 1)}",
+            one.name.replace("-", "-\n") if len(one.name) > 12 else one.name,
+            f"{summary['auc_clean']:.3f}",
+            floored_percent(summary["certified_precision"]),
+            f"{summary['precision_strong']:.1%}",
+            floored_percent(summary["certified_share"]),
+            proved_radius(f"{radius:.3f}", radius, one.found["settings"].get("limit")),
+            f"{summary['distinct_top_k']} set{'s' * (summary['distinct_top_k'] > 1)}",
         )
     screen.print(table)
     screen.print(

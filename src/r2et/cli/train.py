@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 if TYPE_CHECKING:
-    from r2et.train.task import Task
+    from r2et.train.run import TrainingRun
 
 CHANGES = typer.Option(
     [], "--set", metavar="NAME=VALUE", help="Change the recipe, as weight=0.1; repeat at will."
@@ -38,7 +38,7 @@ def command(
     """Train a network whose reasons hold still, and say how still they are."""
     import torch
 
-    from r2et.train.task import changed, open_data, train, widths
+    from r2et.train.run import changed, open_data, train, widths
 
     try:
         with warnings.catch_warnings():
@@ -46,13 +46,13 @@ def command(
             warnings.showwarning = _note
             layers = widths(hidden)
             known = None if recipe is None else changed(recipe, change)
-            found = open_data(data, target, k)
-            table = found.train.x.ndim == 2
+            dataset = open_data(data, target, k)
+            table = dataset.train.x.ndim == 2
             if table:
                 torch.set_num_threads(1)  # a tiny network: threads only get in each other's way
             chosen = known or changed("certified" if table else "r2et", change)
             done = train(
-                found,
+                dataset,
                 chosen,
                 out,
                 k=k,
@@ -73,18 +73,20 @@ def command(
         show(Console(), done, "new_rows.csv" if target else data)
 
 
-def show(screen: Console, done: Task, rows: str) -> None:
+def show(screen: Console, done: TrainingRun, rows: str) -> None:
     """The result as a table, and what to do with it: `rows` can be audited."""
-    found = done.report
+    report = done.report
     table = Table(f"{done.recipe} on {done.data}", "")
-    table.add_row("test AUC", _number(found.auc_clean))
-    table.add_row("test AUC of a logistic regression", _number(found.auc_linear))
+    table.add_row("test AUC", _number(report.auc_clean))
+    table.add_row("test AUC of a logistic regression", _number(report.auc_linear))
     table.add_row(
-        f"P@{found.k} under attack, radius {found.radius:g}", _share(found.precision_strong)
+        f"P@{report.k} under attack, radius {report.radius:g}", _share(report.precision_strong)
     )
-    table.add_row("thickness: share of pairs in order", _share(found.thickness_probability))
-    sets = f"{found.distinct_top_k}; the commonest has {found.largest_top_k_share:.0%} of the rows"
-    table.add_row(f"different top-{found.k} sets, {found.rows} rows", sets)
+    table.add_row("thickness: share of pairs in order", _share(report.thickness_probability))
+    sets = (
+        f"{report.distinct_top_k}; the commonest has {report.largest_top_k_share:.0%} of the rows"
+    )
+    table.add_row(f"different top-{report.k} sets, {report.rows} rows", sets)
     table.add_row("epochs; seconds", f"{done.epochs}; {done.seconds:.1f}")
     screen.print(table)
     if done.stopped:

@@ -128,8 +128,8 @@ class _Removal:
         self.n = int(self.index.max()) + 1
         self.baseline = baseline_of(where, baseline, x)
         self.counts = torch.tensor(removal_counts(where, counts, self.n, x), device=x.device)
-        good = chunk is None or (type(chunk) is int and chunk > 0)
-        require(good, where, "chunk", "None or a positive whole number", chunk)
+        is_valid = chunk is None or (type(chunk) is int and chunk > 0)
+        require(is_valid, where, "chunk", "None or a positive whole number", chunk)
         self.points = chunk or max(1, CHUNK_NUMBERS // x[0].numel())
 
     def measure(self, *, without: bool, only: bool, absolute: bool = False) -> Faithfulness:
@@ -148,9 +148,11 @@ class _Removal:
         out = logits(self.model, x, self.where)
         target = classes(out)
         scores = self.explainer(self.model, x, target)
-        what = f"one that gives {self.n} scores for x, one per feature"
-        good = scores.shape == (len(x), self.n)
-        require(good, self.where, "explainer", what, f"scores of shape {tuple(scores.shape)}")
+        expected = f"one that gives {self.n} scores for x, one per feature"
+        is_valid = scores.shape == (len(x), self.n)
+        require(
+            is_valid, self.where, "explainer", expected, f"scores of shape {tuple(scores.shape)}"
+        )
         place = ranking(scores).argsort(1)  # of each feature in its row's ranking, from 0
         share = log_odds(out.double(), target).sigmoid()
         flips = dropped = kept = share.new_empty(0)

@@ -24,8 +24,8 @@ def feature_map(where: str, explainer: Explainer, x: Tensor) -> Tensor:
     """
     require(isinstance(explainer, Explainer), where, "explainer", "an Explainer", explainer)
     neurons = isinstance(explainer, Concept) or getattr(explainer, "layer", None) is not None
-    what = "one whose scores belong to entries of x (neurons of a layer do not)"
-    require(not neurons, where, "explainer", what, explainer)
+    expected = "one whose scores belong to entries of x (neurons of a layer do not)"
+    require(not neurons, where, "explainer", expected, explainer)
     part: int | None = getattr(explainer, "part", None)
     shape = x.shape[1:]
     if part is None:
@@ -42,16 +42,16 @@ def _entries(where: str, shape: Sequence[int]) -> Tensor:  # noqa: ARG001
 
 
 def _pixels(where: str, shape: Sequence[int]) -> Tensor:
-    what = "images (B, C, H, W) or pairs (B, 2, C, H, W) for abs_sum"
-    require(len(shape) >= 3, where, "x", what, f"rows of shape {tuple(shape)}")
+    expected = "images (B, C, H, W) or pairs (B, 2, C, H, W) for abs_sum"
+    require(len(shape) >= 3, where, "x", expected, f"rows of shape {tuple(shape)}")
     one = [*shape[:-3], 1, *shape[-2:]]
     return torch.arange(math.prod(one)).view(one).expand(*shape)
 
 
 def _edges(where: str, shape: Sequence[int]) -> Tensor:
     square = len(shape) >= 2 and shape[-1] == shape[-2] > 1
-    what = "adjacency matrices (B, N, N) or pairs (B, 2, N, N) for upper and abs_upper"
-    require(square, where, "x", what, f"rows of shape {tuple(shape)}")
+    expected = "adjacency matrices (B, N, N) or pairs (B, 2, N, N) for upper and abs_upper"
+    require(square, where, "x", expected, f"rows of shape {tuple(shape)}")
     index = torch.full(tuple(shape), -1)
     i, j = torch.triu_indices(shape[-1], shape[-1], offset=1)
     edges = _entries(where, [*shape[:-2], len(i)])
@@ -78,8 +78,10 @@ def removal_counts(where: str, counts: Sequence[int] | None, n: int, x: Tensor) 
         if x.ndim == 2:
             return list(range(1, n + 1))
         return sorted({max(1, (percent * n + 50) // 100) for percent in PERCENT})
-    good = isinstance(counts, Sequence) and len(counts) > 0 and all(type(c) is int for c in counts)
-    require(good, where, "counts", "whole numbers, at least one", counts)
+    is_valid = (
+        isinstance(counts, Sequence) and len(counts) > 0 and all(type(c) is int for c in counts)
+    )
+    require(is_valid, where, "counts", "whole numbers, at least one", counts)
     wrong = next((c for c in counts if not 0 < c <= n), None)
     require(wrong is None, where, "counts", f"in 1..{n} for {n} features", wrong)
     return sorted(set(counts))
@@ -93,7 +95,7 @@ def baseline_of(where: str, baseline: float | Tensor | Sequence[float], x: Tenso
     except (TypeError, ValueError, RuntimeError):
         value = x.new_tensor(torch.nan)
     n = math.prod(shape)
-    what = f"a finite number, or one per entry of an input: {shape}"
-    good = value.ndim == 0 or value.shape == shape or value.shape == (n,)
-    require(good and bool(value.isfinite().all()), where, "baseline", what, baseline)
+    expected = f"a finite number, or one per entry of an input: {shape}"
+    is_valid = value.ndim == 0 or value.shape == shape or value.shape == (n,)
+    require(is_valid and bool(value.isfinite().all()), where, "baseline", expected, baseline)
     return value if value.ndim == 0 else value.reshape(shape)

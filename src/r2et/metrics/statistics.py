@@ -39,8 +39,8 @@ def paired_test(a: Values, b: Values, *, level: float = 0.05) -> PairedTest:
     Student, "The probable error of a mean", Biometrika 1908.
     """
     first, second = _values("paired_test", "a", a, 2), _values("paired_test", "b", b, 2)
-    what = f"as long as a, {len(first)} values"
-    require(len(first) == len(second), "paired_test", "b", what, f"{len(second)} values")
+    expected = f"as long as a, {len(first)} values"
+    require(len(first) == len(second), "paired_test", "b", expected, f"{len(second)} values")
     _check_share("paired_test", level)
     d = first - second
     mean, freedom = float(d.mean()), len(d) - 1
@@ -66,8 +66,8 @@ def bootstrap_interval(
     # Sorted: an interval of the same rows in another order is the same interval.
     sample = np.sort(_values(where, "values", values, 1))
     _check_share(where, level)
-    good = type(samples) is int and samples > 0
-    require(good, where, "samples", "a positive whole number", samples)
+    is_valid = type(samples) is int and samples > 0
+    require(is_valid, where, "samples", "a positive whole number", samples)
     require(type(seed) is int and seed >= 0, where, "seed", "a whole number, 0 or more", seed)
     if sample[0] == sample[-1]:
         return Interval(float(sample[0]), float(sample[0]))
@@ -94,8 +94,8 @@ def share_interval(count: int, rows: int, level: float = 0.95) -> Interval:
     """
     where = "share_interval"
     require(type(rows) is int and rows > 0, where, "rows", "a positive whole number", rows)
-    good = type(count) is int and 0 <= count <= rows
-    require(good, where, "count", f"a whole number in 0..{rows}", count)
+    is_valid = type(count) is int and 0 <= count <= rows
+    require(is_valid, where, "count", f"a whole number in 0..{rows}", count)
     _check_share(where, level)
     tail = (1 - level) / 2
     low = 0.0 if count == 0 else float(betaincinv(count, rows - count + 1, tail))
@@ -110,9 +110,9 @@ def _values(where: str, name: str, values: Values, least: int) -> NDArray[np.flo
         array = np.asarray(raw, dtype=np.float64)
     except (TypeError, ValueError):
         array = np.array(np.nan)
-    what = f"at least {least} number{'s' if least > 1 else ''}, one per row"
-    good = array.ndim == 1 and len(array) >= least
-    require(good, where, name, what, f"shape {array.shape}" if array.ndim else values)
+    expected = f"at least {least} number{'s' if least > 1 else ''}, one per row"
+    is_valid = array.ndim == 1 and len(array) >= least
+    require(is_valid, where, name, expected, f"shape {array.shape}" if array.ndim else values)
     bad = np.flatnonzero(~np.isfinite(array))
     if len(bad):
         value = f"NaN or infinity in {len(bad)} of {len(array)} rows, first in row {bad[0]}"
@@ -121,5 +121,5 @@ def _values(where: str, name: str, values: Values, least: int) -> NDArray[np.flo
 
 
 def _check_share(where: str, level: float) -> None:
-    good = isinstance(level, int | float) and 0 < level < 1
-    require(good, where, "level", "above 0 and below 1", level)
+    is_valid = isinstance(level, int | float) and 0 < level < 1
+    require(is_valid, where, "level", "above 0 and below 1", level)

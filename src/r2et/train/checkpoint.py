@@ -47,8 +47,8 @@ class Folder:
             for name in (NAME, RECORD, DESCRIPTION, WEIGHTS):
                 (self.path / name).unlink(missing_ok=True)
         except OSError as error:
-            found = f"{self.path} ({error.strerror or error})"
-            raise InputError(f"fit: out must be a folder to write in, got {found}.") from error
+            place = f"{self.path} ({error.strerror or error})"
+            raise InputError(f"fit: out must be a folder to write in, got {place}.") from error
 
     def load(self) -> dict[str, Any] | None:
         """The state of an earlier run of the same training, if there is one."""
@@ -66,15 +66,17 @@ class Folder:
         except InputError:
             raise
         except Exception as error:  # a file may be broken in more ways than can be listed
-            found = f"a file that cannot be read ({type(error).__name__})"
-            raise InputError(f"fit: out must be {fresh}, got {found}.") from error
+            checkpoint = f"a file that cannot be read ({type(error).__name__})"
+            raise InputError(f"fit: out must be {fresh}, got {checkpoint}.") from error
         require(whole, "fit", "out", fresh, "a checkpoint of another program")
         wanted = json.loads(json.dumps(self.identity))
         for name, value in wanted.items():
             if identity.get(name) != value:
                 short = [describe(v)[:80] for v in (identity.get(name), value)]
-                found = f"the checkpoint of another training ({name} was {short[0]}, is {short[1]})"
-                require(False, "fit", "out", fresh, found)
+                checkpoint = (
+                    f"the checkpoint of another training ({name} was {short[0]}, is {short[1]})"
+                )
+                require(False, "fit", "out", fresh, checkpoint)
         return state
 
     def save(self, state: dict[str, Any]) -> None:
@@ -97,8 +99,8 @@ class Folder:
         try:
             write(self.path / name, content)
         except OSError as error:
-            found = f"{self.path} ({error.strerror or error}); what was there before is unchanged"
-            raise InputError(f"fit: out must be writable, got {found}.") from error
+            place = f"{self.path} ({error.strerror or error}); what was there before is unchanged"
+            raise InputError(f"fit: out must be writable, got {place}.") from error
 
 
 def _finite(value: Tensor) -> bool:
@@ -118,12 +120,12 @@ def identity(model: nn.Module, data: Data, settings: dict[str, Any]) -> dict[str
 
 def digest(tensors: dict[str, Tensor]) -> str:
     """SHA-256 of tensors and their names."""
-    found = hashlib.sha256()
+    sha256 = hashlib.sha256()
     for name, value in tensors.items():
         value = value.detach().cpu().contiguous()
-        found.update(f"{name} {value.dtype} {tuple(value.shape)}".encode())
-        found.update(value.flatten().view(torch.uint8).numpy().tobytes())
-    return found.hexdigest()
+        sha256.update(f"{name} {value.dtype} {tuple(value.shape)}".encode())
+        sha256.update(value.flatten().view(torch.uint8).numpy().tobytes())
+    return sha256.hexdigest()
 
 
 def copied(weights: dict[str, Tensor]) -> dict[str, Tensor]:

@@ -23,14 +23,14 @@ from r2et.lock import reserved
 from r2et.models import save_model, smooth
 from r2et.models.files import folder_path, make_folder
 from r2et.models.storage import NETWORKS
-from r2et.train.checking import check_data, check_model, check_told, whole
 from r2et.train.checkpoint import folder, identity
-from r2et.train.loop import SMALLEST, Keep, Loop, Settings
-from r2et.train.processes import processes
+from r2et.train.defaults import default_network
+from r2et.train.distributed import distributed_by
+from r2et.train.fit_arguments import check_arguments, check_data, check_model, whole
+from r2et.train.loop import SMALLEST, Keep, Loop, TrainingSettings
 from r2et.train.recipe import Recipe
 from r2et.train.recipe import recipe as find_recipe
-from r2et.train.threads import threads_for
-from r2et.train.usual import usual_network
+from r2et.train.runtime import threads_for
 from r2et.version import __version__
 
 USUAL_STEPS = 3000
@@ -41,8 +41,8 @@ RETRAINING_EPOCHS = 10
 class Fit:
     """A trained model (eval mode, on the CPU or the model's device), and how it came about.
 
-    history: one entry per epoch (loss, penalty, validation AUC, thickness). record: settings,
-    versions, durations and outcome, as JSON can hold them.
+    history: one entry per epoch (loss, penalty, validation AUC, thickness).
+    record: settings, versions, durations and outcome, as JSON can hold them.
     """
 
     model: nn.Module
@@ -88,13 +88,13 @@ def fit(
     """
     chosen = find_recipe(recipe)
     check_data(data, labelled=keep in ("best", "above"))
-    check_told(radius, keep, threshold, explainer, agree, save_every)
+    check_arguments(radius, keep, threshold, explainer, agree, save_every)
     k = whole("k", data.k if k is None else k)
     chosen = chosen.prepared(k, float(radius), explainer)
     seed = whole("seed", seed)
     require(0 <= seed < 2**32, "fit", "seed", "in 0..2^32 - 1", seed)
     start = _network(model, data, chosen, seed)
-    settings = Settings(
+    settings = TrainingSettings(
         k=k,
         radius=float(radius),
         epochs=_epochs(epochs, chosen, len(data.train.y), retrain),
@@ -106,37 +106,39 @@ def fit(
         save_every=save_every,
         progress=progress,
     )
-    told = {"recipe": repr(chosen), **_told(settings)}
+    settings_of_record = {"recipe": repr(chosen), **_deciding(settings)}
     device = next((p.device for p in start.parameters()), torch.device("cpu"))
-    together = processes(fabric, device)
+    distributed = distributed_by(fabric, device)
     most = min(chosen.batch, SMALLEST, len(data.train.y))
-    what = f"of at most {most} processes for {len(data.train.y)} rows in batches of {chosen.batch}"
-    require(together.size <= most, "fit", "fabric", what, together.size)
-    with threads_for(start), _reserved(out, together.rank) as free:
+    expected = (
+        f"of at most {most} processes for {len(data.train.y)} rows in batches of {chosen.batch}"
+    )
+    require(distributed.size <= most, "fit", "fabric", expected, distributed.size)
+    with threads_for(start), _reserved(out, distributed.rank) as free:
         require(free, "fit", "out", "a folder that no other training is writing to", out)
         check_model(start, data, k, explainer or chosen.explainer)
-        what_it_is = identity(start, data, {**parts_of(chosen), **_told(settings)})
-        place = folder(out, what_it_is)
-        if place is not None and together.rank == 0:
+        own_identity = identity(start, data, {**parts_of(chosen), **_deciding(settings)})
+        place = folder(out, own_identity)
+        if place is not None and distributed.rank == 0:
             place.sweep()
             if not resume:
                 place.clear()
-        together.wait()
+        distributed.wait()
         saved = None if place is None else place.load()
-        loop = Loop(start, data, chosen, settings, together, place, explainer)
+        loop = Loop(start, data, chosen, settings, distributed, place, explainer)
         if saved is not None:
             loop.restore(saved)
         loop.run()
         start.load_state_dict(loop.kept)
         start.eval()
-        record = _record(loop, data, told)
-        if place is not None and together.rank == 0:
+        record = _record(loop, data, settings_of_record)
+        if place is not None and distributed.rank == 0:
             place.record(record)
             if NETWORKS.get(type(start).__name__) is type(start):
                 save_model(start, place.path, extra=_extra(record, data))
             else:
                 place.weights(start)
-        together.wait()
+        distributed.wait()
     if keep == "above" and not loop.state.met:
         warnings.warn(
             f"fit: no epoch reached the validation AUC {threshold}; the weights are those of the "
@@ -148,14 +150,14 @@ def fit(
 
 def parts_of(recipe: Recipe) -> dict[str, str]:
     """A recipe's settings and its penalty's, one by one, so that a difference can be named."""
-    found = {}
+    parts = {}
     for item in fields(recipe):
         value = getattr(recipe, item.name)
-        found[item.name] = type(value).__name__ if item.name == "penalty" else repr(value)
+        parts[item.name] = type(value).__name__ if item.name == "penalty" else repr(value)
         if item.name == "penalty" and value is not None:
-            found |= {f"penalty {f.name}": repr(getattr(value, f.name)) for f in fields(value)}
-    told_elsewhere = ("about", "hidden")  # the network itself says how wide it is
-    return {f"recipe's {n}": value for n, value in found.items() if n not in told_elsewhere}
+            parts |= {f"penalty {f.name}": repr(getattr(value, f.name)) for f in fields(value)}
+    elsewhere = ("about", "hidden")  # the network itself says how wide it is
+    return {f"recipe's {n}": value for n, value in parts.items() if n not in elsewhere}
 
 
 @contextmanager
@@ -177,43 +179,43 @@ def _network(model: nn.Module | None, data: Data, recipe: Recipe, seed: int) -> 
         table = len(shape) == 1
         name = "model" if model is None else "recipe"
         require(table, "fit", name, f"given for inputs of shape {shape}", "linear or no model")
-        found = usual_network(data, () if recipe.linear else recipe.hidden, seed)
+        network = default_network(data, () if recipe.linear else recipe.hidden, seed)
     else:
-        good = isinstance(model, nn.Module)
-        require(good, "fit", "model", "None or a torch.nn.Module", type(model).__name__)
-        found = copy.deepcopy(model)
-    return found if recipe.rho is None or recipe.linear else smooth(found, recipe.rho)
+        is_valid = isinstance(model, nn.Module)
+        require(is_valid, "fit", "model", "None or a torch.nn.Module", type(model).__name__)
+        network = copy.deepcopy(model)
+    return network if recipe.rho is None or recipe.linear else smooth(network, recipe.rho)
 
 
 def _epochs(epochs: int | None, recipe: Recipe, rows: int, retrain: bool) -> int:
     epochs = None if epochs is None else whole("epochs", epochs)
-    good = epochs is None or epochs > 0
-    require(good, "fit", "epochs", "None or a positive whole number", epochs)
+    is_valid = epochs is None or epochs > 0
+    require(is_valid, "fit", "epochs", "None or a positive whole number", epochs)
     if retrain:
         return min(epochs or RETRAINING_EPOCHS, RETRAINING_EPOCHS)
     usual = math.ceil(USUAL_STEPS / math.ceil(rows / recipe.batch))
     return epochs or recipe.epochs or min(max(usual, 10), 200)
 
 
-def _told(settings: Settings) -> dict[str, Any]:
+def _deciding(settings: TrainingSettings) -> dict[str, Any]:
     """The settings that decide about the weights."""
     return {n: v for n, v in vars(settings).items() if n not in ("save_every", "progress")}
 
 
-def _record(loop: Loop, data: Data, told: dict[str, Any]) -> dict[str, Any]:
+def _record(loop: Loop, data: Data, settings_of_record: dict[str, Any]) -> dict[str, Any]:
     state = loop.state
     last = [entry for entry in state.history if entry["epoch"] == state.kept_epoch]
     return {
         "data": data.name,
-        **told,
+        **settings_of_record,
         "name": loop.recipe.name,
-        "processes": loop.together.size,
+        "processes": loop.distributed.size,
         "rows": len(data.train.y),
         "epochs_done": state.epoch,
         "epoch_kept": state.kept_epoch,
         "stopped": state.stopped or None,
         "threshold_met": state.met if loop.settings.keep == "above" else None,
-        "auc": last[0]["auc"] if last else loop.start and loop.start.auc,
+        "auc": last[0]["auc"] if last else loop.reference and loop.reference.auc,
         "seconds": round(state.seconds, 3),
         "history": state.history,
         "r2et": __version__,

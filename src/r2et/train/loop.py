@@ -16,12 +16,12 @@ from r2et.explain import Explainer
 from r2et.metrics import split_auc
 from r2et.progress import Advance, bar
 from r2et.train.checkpoint import Folder, copied
-from r2et.train.interrupt import patient_interrupt
-from r2et.train.processes import Processes
+from r2et.train.distributed import Distributed
+from r2et.train.protocol import reaches
 from r2et.train.recipe import Recipe
-from r2et.train.seeds import mixed, seed_everything
-from r2et.train.start import Start
-from r2et.train.step import Step, Terms, alike_in_both_modes
+from r2et.train.reference import ReferenceModel
+from r2et.train.runtime import mixed, patient_interrupt, seed_everything
+from r2et.train.step import Terms, TrainingStep, alike_in_both_modes
 from r2et.train.validation import watched_thickness
 
 Keep: TypeAlias = Literal["last", "best", "above"]
@@ -29,7 +29,7 @@ SMALLEST = 8  # a rest of fewer rows joins the batch before it
 
 
 @dataclass(frozen=True)
-class Settings:
+class TrainingSettings:
     """What a training is told, beside its recipe. See `fit`."""
 
     k: int
@@ -67,29 +67,31 @@ class Loop:
         model: nn.Module,
         data: Data,
         recipe: Recipe,
-        settings: Settings,
-        together: Processes,
+        settings: TrainingSettings,
+        distributed: Distributed,
         folder: Folder | None,
         explainer: Explainer | None = None,
     ) -> None:
         self.model, self.data, self.recipe, self.settings = model, data, recipe, settings
-        self.together, self.folder = together, folder
+        self.distributed, self.folder = distributed, folder
         self.state = State()
         self.kept = copied(model.state_dict())
         self.explainer = explainer or recipe.explainer
         # What the caller holds in eval mode inside a network that trains, stays so.
         self.resting = [m for m in model.modules() if model.training and not m.training]
-        self.start: Start | None = None
+        self.reference: ReferenceModel | None = None
         if settings.retrain:
-            self.start = Start(model.to(together.device), self.explainer, data, settings.k)
+            self.reference = ReferenceModel(
+                model.to(distributed.device), self.explainer, data, settings.k
+            )
         shared = recipe.active and alike_in_both_modes(
-            model.to(together.device), data.train.x[:64].to(together.device)
+            model.to(distributed.device), data.train.x[:64].to(distributed.device)
         )
-        step = Step(model, recipe, together, shared)
+        step = TrainingStep(model, recipe, distributed, shared)
         self.optimizer = torch.optim.Adam(
             model.parameters(), lr=recipe.lr, weight_decay=recipe.weight_decay
         )
-        self.call, self.optimizer = together.setup(step, self.optimizer)  # type: ignore[assignment]
+        self.call, self.optimizer = distributed.setup(step, self.optimizer)  # type: ignore[assignment]
         self.saved_at = time.monotonic()
 
     @property
@@ -105,8 +107,8 @@ class Loop:
         steps = self._batches(0)
         total = settings.epochs * len(steps)
         began = time.perf_counter() - state.seconds
-        show = settings.progress and self.together.rank == 0
-        devices = [self.together.device] if self.together.device.type == "cuda" else []
+        show = settings.progress and self.distributed.rank == 0
+        devices = [self.distributed.device] if self.distributed.device.type == "cuda" else []
         with (
             torch.random.fork_rng(devices=devices),
             bar(self.recipe.name, state.step, total, show=show) as advance,
@@ -136,7 +138,7 @@ class Loop:
 
     def _step(self, batch: Tensor, total: int) -> None:
         state, recipe, data = self.state, self.recipe, self.data
-        rank, size, device = self.together.rank, self.together.size, self.together.device
+        rank, size, device = self.distributed.rank, self.distributed.size, self.distributed.device
         penalised = recipe.active and state.step % recipe.every == 0
         noise = (
             self._noise(batch) if penalised and recipe.penalty and recipe.penalty.random else None
@@ -152,7 +154,7 @@ class Loop:
                 share,
                 penalised,
                 *self._warmth(total),
-                None if self.start is None else self.start.order(mine).to(device),
+                None if self.reference is None else self.reference.order(mine).to(device),
                 None if noise is None else noise[rank::size].to(device),
             )
         except InputError as error:
@@ -162,10 +164,10 @@ class Loop:
         except (RuntimeError, ValueError, TypeError) as error:
             if state.step:
                 raise
-            found = f"{type(error).__name__}: {first_line(error)}"
-            raise InputError(f"fit: model must be one that can be trained, got {found}.") from error
+            cause = f"{type(error).__name__}: {first_line(error)}"
+            raise InputError(f"fit: model must be one that can be trained, got {cause}.") from error
         self._check(terms)
-        self.together.backward(terms.total)
+        self.distributed.backward(terms.total)
         if recipe.cool_down:
             for group in self.optimizer.param_groups:
                 group["lr"] = recipe.lr * self._coolness(total)
@@ -182,17 +184,17 @@ class Loop:
         """Stop before a loss that is no number reaches the weights."""
         parts = {"loss": terms.loss, "penalty": terms.penalty, "total": terms.total}
         for name, value in parts.items():
-            number = 0.0 if value is None else float(self.together.mean(value))
+            number = 0.0 if value is None else float(self.distributed.mean(value))
             if not math.isfinite(number):
                 raise self._broken(name, str(number))
 
-    def _broken(self, name: str, found: str) -> R2ETError:
+    def _broken(self, name: str, value: str) -> R2ETError:
         state, kept = self.state, ""
         if self.folder is not None and self.folder.holds_checkpoint:
             kept = f" (the last checkpoint in {self.folder.path} is good)"
         at = f"the {name} at step {state.step + 1}, epoch {state.epoch + 1}"
         advice = "lower lr or weight" if self.recipe.active else "lower lr"
-        return R2ETError(f"fit: training must stay finite, got {found} in {at}{kept}; {advice}.")
+        return R2ETError(f"fit: training must stay finite, got {value} in {at}{kept}; {advice}.")
 
     def _warmth(self, total: int) -> tuple[float, float | None]:
         """While the penalty warms up: the factor of its weight, or its radius if it has one."""
@@ -217,58 +219,58 @@ class Loop:
         rows = len(self.data.train.y)
         numbers = torch.Generator().manual_seed(mixed(self.settings.seed, epoch, -1))
         order = torch.randperm(rows, generator=numbers)
-        found = list(torch.split(order, self.recipe.batch))
-        if len(found) > 1 and len(found[-1]) < SMALLEST:
-            found[-2:] = [torch.cat(found[-2:])]
-        return found
+        batches = list(torch.split(order, self.recipe.batch))
+        if len(batches) > 1 and len(batches[-1]) < SMALLEST:
+            batches[-2:] = [torch.cat(batches[-2:])]
+        return batches
 
     def _end_epoch(self, advance: Advance) -> None:
         state, settings = self.state, self.settings
         val, steps = self.data.val, len(self._batches(state.epoch))
-        device = self.together.device
+        device = self.distributed.device
         try:
-            found = split_auc(self.model, val)
+            validation_auc = split_auc(self.model, val)
         except InputError as error:
             raise self._broken("weights", f"the error '{error}'") from error
         thick = watched_thickness(
             self.model, self.explainer, val.x.to(device), settings.k, settings.radius
         )
         sums = torch.tensor(state.sums, dtype=torch.float64, device=device)
-        loss, penalty, count = self.together.mean(sums).tolist()
+        loss, penalty, count = self.distributed.mean(sums).tolist()
         entry = {
             "epoch": state.epoch + 1,
             "loss": loss / steps,
             "penalty": penalty / count if count else None,
-            "auc": found,
+            "auc": validation_auc,
             "thickness_probability": thick,
         }
         state.history.append(entry)
         state.sums = [0.0, 0.0, 0.0]
-        shown = "-" if found is None else f"{found:.3f}"
+        shown = "-" if validation_auc is None else f"{validation_auc:.3f}"
         advance(0, f"loss {loss / steps:.3f}  AUC {shown}  thickness {thick:.3f}")
-        self._decide(found)
+        self._decide(validation_auc)
         state.epoch += 1
 
-    def _decide(self, found: float | None) -> None:
+    def _decide(self, validation_auc: float | None) -> None:
         """Keep this epoch's weights, or stop, as the settings say."""
         state, settings = self.state, self.settings
-        if self.start is not None:
-            alike = self.start.agreement(self.model)
+        if self.reference is not None:
+            alike = self.reference.agreement(self.model)
             state.history[-1]["agreement"] = alike
-            state.stopped = self.start.left(alike, found, settings.agree)
+            state.stopped = self.reference.left(alike, validation_auc, settings.agree)
             if state.stopped:
                 return
-        better = found is not None and found > state.best
+        better = validation_auc is not None and validation_auc > state.best
         if better:
-            state.best = float(found or 0.0)
-        above = found is None or settings.threshold is None or found >= settings.threshold
+            state.best = float(validation_auc or 0.0)
+        above = reaches(validation_auc, settings.threshold)
         state.met = state.met or (settings.keep == "above" and above)
         # Until an epoch reaches the threshold, the best so far stands in.
         wanted = {"last": True, "best": better, "above": above or (better and not state.met)}
         if wanted[settings.keep]:
             self.kept, state.kept_epoch = copied(self.model.state_dict()), state.epoch + 1
         patience = self.recipe.patience
-        if patience is not None and found is not None:
+        if patience is not None and validation_auc is not None:
             aucs = [-math.inf if e["auc"] is None else float(e["auc"]) for e in state.history]
             if len(aucs) - 1 - aucs.index(max(aucs)) >= patience:
                 state.stopped = f"no better validation AUC in {patience} epochs"
@@ -276,7 +278,7 @@ class Loop:
     def save(self) -> None:
         """Write the checkpoint, from the first process."""
         self.saved_at = time.monotonic()
-        if self.folder is None or self.together.rank:
+        if self.folder is None or self.distributed.rank:
             return
         self.folder.save(
             {

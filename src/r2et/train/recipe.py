@@ -26,16 +26,24 @@ from r2et.penalty import (
 class Recipe:
     """How a network is trained: loss + weight * penalty, by Adam.
 
-    penalty: k, and radius where it has one, are filled in by `fit`. weight: its factor l; None for
-    the usual one of a penalty that has one. adaptive: scale the penalty to the loss
-    first, weight * |(loss + 1) / penalty|, the papers' way. every: evaluate the penalty on every
-    n-th batch only, n times as heavy. warm_up: share of the training in which the penalty's radius
-    grows from 0, or its weight if it has no radius. cool_down: share of it, at the end, in which lr
-    falls to 0. loss_weight: 0 where the penalty replaces the loss. rho: train a softplus_rho copy
-    of the network. linear: train a linear model instead. epochs: by default as many as make 3000
-    batches, within 10..200. patience: stop after so many epochs without a better validation AUC.
-    hidden: widths of the hidden layers where the network is left to the recipe; None for the usual
-    ones of the data. Not in the repr: a record has the network itself.
+    penalty: its k, and radius where it has one, are filled in by `fit`.
+    weight: the penalty's factor l; None for the default of a penalty that has one.
+    adaptive: scale the penalty to the loss first, weight * |(loss + 1) / penalty| (the papers).
+    every: evaluate the penalty on every n-th batch only, n times as heavy.
+    warm_up: share of the training in which the penalty's radius grows from 0, or its weight if it
+        has no radius.
+    cool_down: share of it, at the end, in which lr falls to 0.
+    loss_weight: 0 where the penalty replaces the loss.
+    rho: train a softplus_rho copy of the network.
+    linear: train a linear model instead.
+    epochs: by default as many as make 3000 batches, within 10..200.
+    batch: rows per step.
+    lr: Adam's step size.
+    weight_decay: Adam's.
+    patience: stop after so many epochs without a better validation AUC.
+    hidden: widths of the hidden layers where the network is left to the recipe; None for the
+        defaults of the data. Not in the repr: a record has the network itself.
+    about: what it is, in a few words.
     """
 
     name: str
@@ -58,31 +66,31 @@ class Recipe:
 
     def __post_init__(self) -> None:
         where = "recipe"
-        good = self.penalty is None or isinstance(self.penalty, Penalty)
-        require(good, where, "penalty", "None or a Penalty", self.penalty)
+        is_valid = self.penalty is None or isinstance(self.penalty, Penalty)
+        require(is_valid, where, "penalty", "None or a Penalty", self.penalty)
         for name in ("every", "batch"):
             value = getattr(self, name)
             require(type(value) is int and value > 0, where, name, "a positive whole number", value)
         for name in ("epochs", "patience"):
             value = getattr(self, name)
-            good = value is None or (type(value) is int and value > 0)
-            require(good, where, name, "None or a positive whole number", value)
-        good = self.hidden is None or (
+            is_valid = value is None or (type(value) is int and value > 0)
+            require(is_valid, where, name, "None or a positive whole number", value)
+        is_valid = self.hidden is None or (
             isinstance(self.hidden, tuple) and all(type(w) is int and w > 0 for w in self.hidden)
         )
-        require(good, where, "hidden", "None or a tuple of positive whole numbers", self.hidden)
+        require(is_valid, where, "hidden", "None or a tuple of positive whole numbers", self.hidden)
         for name in ("loss_weight", "weight_decay"):
             require(_number(getattr(self, name), 0), where, name, "0 or more", getattr(self, name))
         usual = None if self.penalty is None else self.penalty.usual_weight
-        good = _number(self.weight, 0) or (self.weight is None and usual is not None)
-        what = "0 or more" if usual is None else "None, or 0 or more"
-        require(good, where, "weight", what, self.weight)
+        is_valid = _number(self.weight, 0) or (self.weight is None and usual is not None)
+        expected = "0 or more" if usual is None else "None, or 0 or more"
+        require(is_valid, where, "weight", expected, self.weight)
         require(_number(self.lr, 0) and self.lr > 0, where, "lr", "positive", self.lr)
         for name in ("warm_up", "cool_down"):
             value = getattr(self, name)
             require(_number(value, 0) and value <= 1, where, name, "in 0..1", value)
-        good = self.rho is None or (_number(self.rho, 0) and self.rho > 0)
-        require(good, where, "rho", "None or positive", self.rho)
+        is_valid = self.rho is None or (_number(self.rho, 0) and self.rho > 0)
+        require(is_valid, where, "rho", "None or positive", self.rho)
         for name in ("adaptive", "linear"):
             value = getattr(self, name)
             require(isinstance(value, bool), where, name, "True or False", value)
@@ -110,8 +118,8 @@ class Recipe:
 
 
 def _number(value: object, low: float) -> bool:
-    good = isinstance(value, int | float) and not isinstance(value, bool)
-    return good and math.isfinite(float(value)) and float(value) >= low  # type: ignore[arg-type]
+    is_valid = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_valid and math.isfinite(float(value)) and float(value) >= low  # type: ignore[arg-type]
 
 
 def _ramped(name: str, penalty: Penalty, *, every: int = 1, about: str) -> Recipe:
@@ -163,25 +171,25 @@ def recipe(name: str | Recipe, **changes: Any) -> Recipe:
 
     A change may name a field of the recipe or one of its penalty.
     """
-    found = name if isinstance(name, Recipe) else RECIPES.get(str(name))
-    if found is None:
+    chosen = name if isinstance(name, Recipe) else RECIPES.get(str(name))
+    if chosen is None:
         near = difflib.get_close_matches(str(name), RECIPES, 1)
         hint = f" (did you mean {near[0]}?)" if near else ""
         require(False, "recipe", "name", f"one of {', '.join(RECIPES)}{hint}", name)
-    assert found is not None
-    own = {f.name for f in fields(found)} - {"name", "about"}
+    assert chosen is not None
+    own = {f.name for f in fields(chosen)} - {"name", "about"}
     for name_of_fit in ("k", "radius"):
         given = name_of_fit in changes
         require(not given, "recipe", name_of_fit, "given to fit, not to a recipe", changes)
-    inner = set() if found.penalty is None else {f.name for f in fields(found.penalty)}
+    inner = set() if chosen.penalty is None else {f.name for f in fields(chosen.penalty)}
     for change in changes:
         known = ", ".join(sorted(own | inner))
         require(change in own | inner, "recipe", "a change", f"one of {known}", change)
     deep = {n: v for n, v in changes.items() if n in inner and n not in own}
     flat = {n: v for n, v in changes.items() if n in own}
     try:
-        if deep and found.penalty is not None:
-            flat = {"penalty": replace(found.penalty, **deep), **flat}
-        return replace(found, **flat)
+        if deep and chosen.penalty is not None:
+            flat = {"penalty": replace(chosen.penalty, **deep), **flat}
+        return replace(chosen, **flat)
     except TypeError as error:
         raise InputError(f"recipe: {error}.") from error

@@ -17,7 +17,7 @@ from r2et.metrics import split_auc
 from r2et.models.output import undisturbed
 from r2et.rank import distinct_top_k, largest_top_k_share, thickness
 from r2et.region import L2
-from r2et.train.usual import usual_explainer
+from r2et.train.defaults import default_explainer
 
 ROWS = 200
 MANY_FEATURES = 1000  # beyond, a tenth of the rows are attacked
@@ -28,10 +28,13 @@ LINEAR_NUMBERS = 2**24  # how much the linear model is shown
 class Report:
     """Accuracy, stability and individuality of a model on test rows.
 
-    auc_clean and auc_linear (a logistic regression's, on the same features) are of all test rows,
-    None where these have one class; the rest is of the first `rows`: P@k under StrongAttack("fast")
-    in an L2 ball, the share of pairs in order (thickness, probability), how many different top-k
-    sets there are, and the share of rows that have the commonest.
+    auc_clean: of all test rows; None where these have one class.
+    auc_linear: the same of a logistic regression on the same features.
+    rows: how many of the first rows the rest is of.
+    precision_strong: P@k under StrongAttack("fast") in an L2 ball of the radius.
+    thickness_probability: share of pairs in order.
+    distinct_top_k: how many different top-k sets there are.
+    largest_top_k_share: share of rows that have the commonest.
     """
 
     auc_clean: float | None
@@ -59,7 +62,7 @@ def report(
     k = data.k if k is None else k
     many = data.test.x[0].numel() > MANY_FEATURES
     x = data.test.x[: rows or (ROWS // 10 if many else ROWS)]
-    explainer = usual_explainer(data) if explainer is None else explainer
+    explainer = default_explainer(data) if explainer is None else explainer
     device = next((p.device for p in model.parameters()), x.device)
     x, region = x.to(device), L2(radius)
     attack = StrongAttack(region, budget="fast", progress=progress)
@@ -97,5 +100,5 @@ def linear_auc(data: Data) -> float | None:
     if shares.shape[1] == 2:
         return float(roc_auc_score(truth == linear.classes_[1], shares[:, 1]))
     places = [i for i, label in enumerate(linear.classes_) if label in truth]
-    found = [roc_auc_score(truth == linear.classes_[i], shares[:, i]) for i in places]
-    return float(sum(found) / len(found))
+    areas = [roc_auc_score(truth == linear.classes_[i], shares[:, i]) for i in places]
+    return float(sum(areas) / len(areas))

@@ -15,16 +15,16 @@ from r2et.explain import Explainer, Gradient
 from r2et.metrics import split_auc
 from r2et.progress import bar
 from r2et.train.fit import Fit
-
-SLACK = 0.01  # how far below Vanilla's a validation AUC may lie
+from r2et.train.protocol import SLACK, best_candidate, reaches
 
 
 @dataclass(frozen=True)
 class Selection:
     """The chosen training, and what was measured of each candidate, in their order.
 
-    met: whether the choice reaches the threshold. Where none does, the one with the highest
-    validation AUC is chosen.
+    fit, index: the choice.
+    met: whether it reaches the threshold; where none does, the highest validation AUC is chosen.
+    candidates: one entry each.
     """
 
     fit: Fit
@@ -52,38 +52,34 @@ def select(
     gradient.
     """
     where, tried = "select", list(fits)
-    good = bool(tried) and all(isinstance(one, Fit) for one in tried)
-    require(good, where, "fits", "one or more results of fit", tried)
+    is_valid = bool(tried) and all(isinstance(one, Fit) for one in tried)
+    require(is_valid, where, "fits", "one or more results of fit", tried)
     require(isinstance(data, Data), where, "data", "a Data (see load, load_table)", data)
-    good = threshold is None or (isinstance(threshold, int | float) and threshold == threshold)
-    require(good, where, "threshold", "None or a number", threshold)
-    good = attack is None or isinstance(attack, Attack)
-    require(good, where, "attack", "None or an Attack", attack)
+    is_valid = threshold is None or (isinstance(threshold, int | float) and threshold == threshold)
+    require(is_valid, where, "threshold", "None or a number", threshold)
+    is_valid = attack is None or isinstance(attack, Attack)
+    require(is_valid, where, "attack", "None or an Attack", attack)
     if threshold is None:
         plain = vanilla.model if isinstance(vanilla, Fit) else vanilla
-        what = "given, or a vanilla model to compare with"
-        require(isinstance(plain, nn.Module), where, "threshold", what, vanilla)
+        expected = "given, or a vanilla model to compare with"
+        require(isinstance(plain, nn.Module), where, "threshold", expected, vanilla)
         assert isinstance(plain, nn.Module)
         reached = split_auc(plain, data.val)
-        what = "given where the validation part has one class only"
-        require(reached is not None, where, "threshold", what, threshold)
+        expected = "given where the validation part has one class only"
+        require(reached is not None, where, "threshold", expected, threshold)
         threshold = (reached or 0.0) - SLACK
     attack = ERAttack() if attack is None else attack
     explainer = Gradient(of="probability") if explainer is None else explainer
     x = data.val.x if rows is None else data.val.x[:rows]
-    found: list[dict[str, Any]] = []
+    candidates: list[dict[str, Any]] = []
     with bar(where, total=len(tried), show=progress) as advance:
         for one in tried:
             result = attack(one.model, explainer, x, k=data.k if k is None else k)
             reached = split_auc(one.model, data.val)
             entry = {"recipe": one.record["recipe"], "auc": reached, "threshold": threshold}
             entry["precision"] = float(result.precision.mean())
-            entry["met"] = reached is None or reached >= threshold
-            found.append(entry)
+            entry["met"] = reaches(reached, threshold)
+            candidates.append(entry)
             advance(1)
-    met = [i for i, entry in enumerate(found) if entry["met"]]
-    if met:
-        index = max(met, key=lambda i: found[i]["precision"])
-    else:
-        index = max(range(len(found)), key=lambda i: found[i]["auc"])
-    return Selection(tried[index], index, bool(met), found)
+    index, met = best_candidate(candidates)
+    return Selection(tried[index], index, met, candidates)

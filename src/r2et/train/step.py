@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from r2et.penalty import Penalty
 from r2et.penalty.adversarial import row_losses
-from r2et.train.processes import Processes
+from r2et.train.distributed import Distributed
 from r2et.train.recipe import Recipe
 
 TRIALS = 4  # passes in train mode, in which what is random shows itself
@@ -24,15 +24,17 @@ class Terms(NamedTuple):
     penalty: Tensor | None
 
 
-class Step(nn.Module):
+class TrainingStep(nn.Module):
     """A model together with its recipe: (batch) -> Terms.
 
     A module, since data-parallel training sees only what happens inside a module's forward.
     """
 
-    def __init__(self, model: nn.Module, recipe: Recipe, together: Processes, shared: bool) -> None:
+    def __init__(
+        self, model: nn.Module, recipe: Recipe, distributed: Distributed, shared: bool
+    ) -> None:
         super().__init__()
-        self.model, self.recipe, self.together, self.shared = model, recipe, together, shared
+        self.model, self.recipe, self.distributed, self.shared = model, recipe, distributed, shared
 
     def forward(
         self,
@@ -75,7 +77,7 @@ class Step(nn.Module):
 
     def _balance(self, loss: Tensor, penalty: Tensor) -> float:
         """|(loss + 1) / penalty| of the whole batch, a constant (the authors' adaptive weight)."""
-        both = self.together.mean(torch.stack([loss.detach(), penalty.detach()]))
+        both = self.distributed.mean(torch.stack([loss.detach(), penalty.detach()]))
         loss_now, penalty_now = (float(v) for v in both)
         return abs((loss_now + 1) / penalty_now) if penalty_now else 0.0
 

@@ -19,9 +19,12 @@ NEEDED = ("k", "radius", "recipe", "data", "names", "classes", "schema")
 class Trained:
     """A stored network (eval mode, on the CPU) and what it was trained on.
 
-    k, radius: those of its training. names: of its features, empty for pixels. classes: labels in
-    the order of its outputs. schema: how a table's cells become x; None for other data. extra:
-    everything that was stored with it.
+    k, radius: those of its training.
+    recipe, data: names of what it was trained by and on.
+    names: of its features, empty for pixels.
+    classes: labels in the order of its outputs.
+    schema: how a table's cells become x; None for other data.
+    extra: everything that was stored with it.
     """
 
     model: nn.Module
@@ -46,9 +49,9 @@ def load_trained(folder: str | os.PathLike[str]) -> Trained:
     """What `fit(..., out=folder)` or `r2et train ... -o folder` stored."""
     model, extra = load_model(folder), load_extra(folder)
     lacking = [name for name in NEEDED if name not in extra]
-    what = "one that fit or `r2et train` has written"
-    found = f"{folder}, whose model.json does not say {', '.join(lacking)}"
-    require(not lacking, "load_trained", "folder", what, found)
+    expected = "one that fit or `r2et train` has written"
+    got = f"{folder}, whose model.json does not say {', '.join(lacking)}"
+    require(not lacking, "load_trained", "folder", expected, got)
     schema = extra["schema"]
     return Trained(
         model=model,

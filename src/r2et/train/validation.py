@@ -17,7 +17,7 @@ def watched_thickness(
 ) -> float:
     """Mean share of pairs in order, over the first rows of the validation part (Sec. 4.1)."""
     with undisturbed(model):
-        found = thickness(
+        shares_in_order = thickness(
             model,
             x[:WATCHED],
             k,
@@ -27,4 +27,4 @@ def watched_thickness(
             samples=4,
             points=4,
         )
-    return float(found.mean())
+    return float(shares_in_order.mean())

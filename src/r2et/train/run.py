@@ -11,16 +11,16 @@ from typing import Any
 
 from r2et.data import DATASETS, Data, load, load_table
 from r2et.errors import require
+from r2et.train.defaults import default_explainer, default_network
 from r2et.train.fit import fit
 from r2et.train.recipe import Recipe, recipe
 from r2et.train.report import Report, report
-from r2et.train.usual import usual_explainer, usual_network
 
 WHERE = "train"
 
 
 @dataclass(frozen=True)
-class Task:
+class TrainingRun:
     """What a training was, and what it came to. table: raw rows of a file can be read for it."""
 
     folder: str
@@ -34,9 +34,9 @@ class Task:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain, flat data for JSON."""
-        found = asdict(self)
-        measured = found.pop("report")
-        return {**found, **measured}
+        plain = asdict(self)
+        measured = plain.pop("report")
+        return {**plain, **measured}
 
 
 def open_data(source: str, target: str | None = None, k: int | None = None) -> Data:
@@ -44,8 +44,8 @@ def open_data(source: str, target: str | None = None, k: int | None = None) -> D
     path = Path(source)
     if target is not None:
         named = source in DATASETS and not path.exists()
-        what = f"left out for {source}, which has its own"
-        require(not named, WHERE, "target", what, target)
+        expected = f"left out for {source}, which has its own"
+        require(not named, WHERE, "target", expected, target)
         return load_table(source, target, k=k)
     given = f"the column of {source} to predict"
     require(not path.is_file(), WHERE, "target", given, "nothing")
@@ -66,14 +66,14 @@ def train(
     hidden: Sequence[int] | None = None,
     resume: bool = True,
     progress: bool = False,
-) -> Task:
+) -> TrainingRun:
     """Train the usual network for the data, store it in the folder, and measure it."""
     table = data.train.x.ndim == 2
-    good = hidden is None or not chosen.linear
-    require(good, WHERE, "hidden", "left out for a linear model", hidden)
+    is_valid = hidden is None or not chosen.linear
+    require(is_valid, WHERE, "hidden", "left out for a linear model", hidden)
     layers = chosen.hidden if hidden is None and table else hidden
     done = fit(
-        usual_network(data, layers, seed),
+        default_network(data, layers, seed),
         data,
         chosen,
         k=k,
@@ -82,11 +82,11 @@ def train(
         seed=seed,
         out=out,
         resume=resume,
-        explainer=None if table else usual_explainer(data, of="probability"),
+        explainer=None if table else default_explainer(data, of="probability"),
         progress=progress,
     )
     record = done.record
-    return Task(
+    return TrainingRun(
         folder=os.fspath(out),
         table=data.schema is not None,
         data=data.name,
@@ -102,8 +102,8 @@ def changed(name: str, changes: Sequence[str]) -> Recipe:
     """A recipe with changes written as in "weight=0.1"."""
     parts = [change.partition("=") for change in changes]
     for (key, sign, value), text in zip(parts, changes, strict=True):
-        good = key.isidentifier() and sign and value
-        require(bool(good), WHERE, "a change", "of the form name=value", text)
+        is_valid = key.isidentifier() and sign and value
+        require(bool(is_valid), WHERE, "a change", "of the form name=value", text)
     return recipe(name, **{key: _value(value) for key, _, value in parts})
 
 
@@ -112,8 +112,8 @@ def widths(text: str | None) -> tuple[int, ...] | None:
     if text is None:
         return None
     parts = [part.strip() for part in text.split(",")]
-    good = all(part.isascii() and part.isdigit() and len(part) < 10 for part in parts)
-    require(good, WHERE, "hidden", "whole numbers with commas between, as 32,32", text)
+    is_valid = all(part.isascii() and part.isdigit() and len(part) < 10 for part in parts)
+    require(is_valid, WHERE, "hidden", "whole numbers with commas between, as 32,32", text)
     return tuple(int(part) for part in parts)
 
 
@@ -123,7 +123,7 @@ def _value(text: str) -> Any:
     if text.lower() in words:
         return words[text.lower()]
     try:
-        found = ast.literal_eval(text)
+        value = ast.literal_eval(text)
     except (ValueError, SyntaxError):
         return text
-    return found if isinstance(found, int | float) else text
+    return value if isinstance(value, int | float) else text

@@ -18,28 +18,28 @@ from r2et.models.output import batched_logits
 
 def whole(name: str, value: Any) -> int:
     """A whole number of any kind, numpy's included."""
-    good = isinstance(value, numbers.Integral) and not isinstance(value, bool)
-    require(good, "fit", name, "a whole number", value)
+    is_valid = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    require(is_valid, "fit", name, "a whole number", value)
     return int(value)
 
 
-def check_told(
+def check_arguments(
     radius: Any, keep: Any, threshold: Any, explainer: Any, agree: Any, save_every: Any
 ) -> None:
     real = {"radius": radius, "save_every": save_every, "agree": agree}
     for name, value in real.items():
-        good = isinstance(value, numbers.Real) and not isinstance(value, bool)
-        require(good, "fit", name, "a number", value)
+        is_valid = isinstance(value, numbers.Real) and not isinstance(value, bool)
+        require(is_valid, "fit", name, "a number", value)
     require(0 < radius < math.inf, "fit", "radius", "positive and finite", radius)
     require(save_every >= 0, "fit", "save_every", "0 seconds or more", save_every)
     require(0 <= agree <= 1, "fit", "agree", "in 0..1", agree)
     require(keep in ("last", "best", "above"), "fit", "keep", "last, best or above", keep)
-    good = (threshold is not None) == (keep == "above")
-    require(good, "fit", "threshold", "given with keep='above', and only then", threshold)
+    is_valid = (threshold is not None) == (keep == "above")
+    require(is_valid, "fit", "threshold", "given with keep='above', and only then", threshold)
     number = threshold is None or (isinstance(threshold, numbers.Real) and threshold == threshold)
     require(number, "fit", "threshold", "a number", threshold)
-    good = explainer is None or isinstance(explainer, Explainer)
-    require(good, "fit", "explainer", "None or an Explainer", explainer)
+    is_valid = explainer is None or isinstance(explainer, Explainer)
+    require(is_valid, "fit", "explainer", "None or an Explainer", explainer)
 
 
 def check_model(model: nn.Module, data: Data, k: int, explainer: Explainer) -> None:
@@ -62,10 +62,10 @@ def check_data(data: Data, labelled: bool) -> None:
     for part in ("train", "val"):
         (x, y), name = getattr(data, part), f"data.{part}"
         check_input("fit", x, f"{name}.x")
-        good = isinstance(y, Tensor) and y.dtype == torch.int64 and y.shape == (len(x),)
-        require(good, "fit", f"{name}.y", f"an int64 tensor of {len(x)} classes", y)
+        is_valid = isinstance(y, Tensor) and y.dtype == torch.int64 and y.shape == (len(x),)
+        require(is_valid, "fit", f"{name}.y", f"an int64 tensor of {len(x)} classes", y)
         require(int(y.min()) >= 0, "fit", f"{name}.y", "classes from 0 on", int(y.min()))
     for part in ("train", "val") if labelled else ("train",):
         labels = torch.unique(getattr(data, part).y).tolist()
-        what = "of two classes or more" + (" for an AUC to keep by" if part == "val" else "")
-        require(len(labels) > 1, "fit", f"data.{part}.y", what, f"only class {labels}")
+        expected = "of two classes or more" + (" for an AUC to keep by" if part == "val" else "")
+        require(len(labels) > 1, "fit", f"data.{part}.y", expected, f"only class {labels}")

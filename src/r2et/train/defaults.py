@@ -18,7 +18,7 @@ WIDTH = 16  # of a ResNet18 that a computer without a GPU can train
 SMALL = 32  # pictures of more pixels across are made smaller first
 
 
-def usual_network(data: Data, widths: Sequence[int] | None = None, seed: int = 0) -> nn.Module:
+def default_network(data: Data, widths: Sequence[int] | None = None, seed: int = 0) -> nn.Module:
     """The papers' network for data of this shape, its weights drawn from the seed.
 
     widths: of the hidden layers, for tables (by default 32) and graphs (256, 128); the one width of
@@ -29,12 +29,12 @@ def usual_network(data: Data, widths: Sequence[int] | None = None, seed: int = 0
         return _network(tuple(data.train.x.shape[1:]), _classes(data), widths)
 
 
-def usual_explainer(data: Data, of: Literal["log_odds", "probability"] = "log_odds") -> Explainer:
+def default_explainer(data: Data, of: Literal["log_odds", "probability"] = "log_odds") -> Explainer:
     """The papers' explanation of data of this shape (B.1.3)."""
-    return explainer_for(tuple(data.train.x.shape[1:]), of)
+    return default_explainer_for(tuple(data.train.x.shape[1:]), of)
 
 
-def explainer_for(
+def default_explainer_for(
     shape: tuple[int, ...], of: Literal["log_odds", "probability"] = "log_odds"
 ) -> Explainer:
     """The same, of inputs of this shape: a row of a table, a picture, a pair of either."""
@@ -54,8 +54,8 @@ def _network(shape: tuple[int, ...], classes: int, widths: Sequence[int] | None)
         nodes = (1 + math.isqrt(1 + 8 * shape[1])) // 2
         return SiameseGCN(nodes, (256, 128) if widths is None else widths)
     if len(shape) == 3 and shape[0] != 2:
-        good = widths is None or len(widths) == 1
-        require(good, "train", "hidden", "one width, of a ResNet18", widths)
+        is_valid = widths is None or len(widths) == 1
+        require(is_valid, "train", "hidden", "one width, of a ResNet18", widths)
         stem = "small" if max(shape[1:]) <= SMALL else "large"
         width = WIDTH if widths is None else widths[0]
         return ResNet18(channels=shape[0], classes=classes, width=width, stem=stem)

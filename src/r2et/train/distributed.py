@@ -14,8 +14,8 @@ from torch.optim import Optimizer
 from r2et.errors import InputError, UnavailableError, require
 
 
-class Processes(ABC):
-    """Who trains together: `size` processes, of which this is number `rank`."""
+class Distributed(ABC):
+    """The processes that train one model: `size` processes, of which this is number `rank`."""
 
     rank: int
     size: int
@@ -39,7 +39,7 @@ class Processes(ABC):
 
 
 @final
-class Alone(Processes):
+class SingleProcess(Distributed):
     """One process, on the device where the model is."""
 
     def __init__(self, device: torch.device) -> None:
@@ -59,13 +59,13 @@ class Alone(Processes):
 
 
 @final
-class Several(Processes):
+class FabricProcesses(Distributed):
     """The processes of a lightning_fabric.Fabric: one device, or data-parallel over many."""
 
     def __init__(self, fabric: Any) -> None:
         strategy = type(fabric.strategy).__name__
-        good = strategy in ("SingleDeviceStrategy", "DDPStrategy")
-        require(good, "fit", "fabric", "one with a single device or strategy='ddp'", strategy)
+        is_valid = strategy in ("SingleDeviceStrategy", "DDPStrategy")
+        require(is_valid, "fit", "fabric", "one with a single device or strategy='ddp'", strategy)
         before = torch.distributed.is_available() and torch.distributed.is_initialized()
         fabric.launch()
         if not before:
@@ -81,8 +81,8 @@ class Several(Processes):
         self.fabric.backward(loss)
 
     def mean(self, value: Tensor) -> Tensor:
-        found: Tensor = self.fabric.all_reduce(value.detach().clone(), reduce_op="mean")
-        return found
+        mean: Tensor = self.fabric.all_reduce(value.detach().clone(), reduce_op="mean")
+        return mean
 
     def wait(self) -> None:
         self.fabric.barrier()
@@ -94,15 +94,17 @@ def _end_group() -> None:
         torch.distributed.destroy_process_group()
 
 
-def processes(fabric: Any, device: torch.device) -> Processes:
+def distributed_by(fabric: Any, device: torch.device) -> Distributed:
     """Those of a given Fabric, those that torchrun has started, or this one alone."""
     if fabric is not None:
-        good = all(hasattr(fabric, name) for name in ("setup", "launch", "all_reduce", "strategy"))
-        require(good, "fit", "fabric", "a lightning_fabric.Fabric", type(fabric).__name__)
-        return Several(fabric)
+        is_valid = all(
+            hasattr(fabric, name) for name in ("setup", "launch", "all_reduce", "strategy")
+        )
+        require(is_valid, "fit", "fabric", "a lightning_fabric.Fabric", type(fabric).__name__)
+        return FabricProcesses(fabric)
     if int(os.environ.get("WORLD_SIZE", "1")) > 1 and "LOCAL_RANK" in os.environ:
-        return Several(_torchrun_fabric(device))
-    return Alone(device)
+        return FabricProcesses(_torchrun_fabric(device))
+    return SingleProcess(device)
 
 
 def _torchrun_fabric(device: torch.device) -> Any:
@@ -110,8 +112,8 @@ def _torchrun_fabric(device: torch.device) -> Any:
         from lightning_fabric import Fabric
         from lightning_fabric.strategies.ddp import DDPStrategy
     except ImportError as error:
-        what = "installed to train with torchrun (pip install 'r2et[cluster]')"
-        raise UnavailableError(f"fit: lightning_fabric must be {what}, got {error}.") from error
+        expected = "installed to train with torchrun (pip install 'r2et[cluster]')"
+        raise UnavailableError(f"fit: lightning_fabric must be {expected}, got {error}.") from error
     world = int(os.environ["WORLD_SIZE"])
     here = int(os.environ.get("LOCAL_WORLD_SIZE", world))
     if world % here:
