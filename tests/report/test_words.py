@@ -10,7 +10,6 @@ from r2et.report.findings import (
     Shares,
     class_count,
     correlation,
-    front,
     pairs,
     shares_at_radius,
 )
@@ -268,9 +267,3 @@ def test_pairs_leave_out_what_is_missing_and_draw_at_most_a_thousand():
     assert pairs([1, 2, None, 4], [1, None, 3, 4]) is None
     found = pairs(range(2500), [2 * i for i in range(2500)])
     assert (found.total, len(found.points), found.correlation) == (2500, 834, pytest.approx(1))
-
-
-def test_front():
-    assert front([(0.9, 0.1), (0.8, 0.5), (0.7, 0.4), (0.6, 0.9)]) == [3, 1, 0]
-    assert front([(0.5, 0.5), (0.5, 0.5)]) == [0, 1]
-    assert front([(0.5, 0.5), (0.5, 0.6), (0.4, 0.6)]) == [1]

@@ -12,7 +12,7 @@ from typing import Any
 from r2et.audit.result import Audit
 from r2et.errors import require
 from r2et.files import write_result
-from r2et.metrics import paired_test
+from r2et.metrics import paired_test, pareto_front
 
 SETTINGS = ("k", "radius", "norm", "region", "explainer")
 
@@ -30,17 +30,12 @@ class Comparison:
     def front(self, stability: str = "precision_strong") -> list[str]:
         """The models that no other beats in both accuracy and stability (Fig. 7)."""
         points = {
-            name: (told["auc_clean"], told[stability])
-            for name, told in self.summary().items()
-            if told["auc_clean"] is not None and told[stability] is not None
+            name: (summary["auc_clean"], summary[stability])
+            for name, summary in self.summary().items()
+            if summary["auc_clean"] is not None and summary[stability] is not None
         }
-        return [
-            name
-            for name, (good, still) in points.items()
-            if not any(
-                a >= good and s >= still and (a, s) != (good, still) for a, s in points.values()
-            )
-        ]
+        names = list(points)
+        return [names[i] for i in sorted(pareto_front(list(points.values())))]
 
     def difference(self, name: str, other: str, column: str = "precision_strong") -> Any:
         """Paired t-test of a column over the rows that both models were audited on."""

@@ -7,6 +7,7 @@ from r2et.metrics.faithfulness import (
     faithfulness,
     sufficiency,
 )
+from r2et.metrics.pareto import pareto_front
 from r2et.metrics.prediction import (
     auc,
     auc_of_logits,
@@ -46,6 +47,7 @@ __all__ = [
     "largest_top_k_share",
     "mse",
     "paired_test",
+    "pareto_front",
     "pearson",
     "precision_at_k",
     "sensitivity",

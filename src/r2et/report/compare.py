@@ -7,7 +7,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from r2et.report.findings import front
+from r2et.metrics import pareto_front
 from r2et.report.labels import label
 from r2et.report.measures import COMPARED, MEASURES, Measure, span, written
 from r2et.report.numbers import ENDLESS, NONE, count, finite, fixed, percent, significant
@@ -104,7 +104,7 @@ def pareto(audits: Audits, measure: Measure, name: str) -> Markup | None:
     if len(known) < 2 or differences(audits):
         return None
     points = [(x, y) for _, x, y in known]
-    best = front(points)
+    best = pareto_front(points)
     told = "; ".join(f"{label}: AUC {fixed(x)}, {percent(y)}" for label, x, y in known)
     leaders = ", ".join(known[i][0] for i in best)
 

@@ -1,4 +1,4 @@
-"""What the figures of an audit come to: shares at its radius, correlations, Pareto fronts."""
+"""What the figures of an audit come to: shares at its radius, correlations."""
 
 from __future__ import annotations
 
@@ -103,17 +103,6 @@ def correlation(points: Sequence[tuple[float, float]]) -> float | None:
     # Below, what is left of equal numbers after rounding.
     flat = xx <= 1e-24 * total * mean_x**2 or yy <= 1e-24 * total * mean_y**2
     return None if flat else max(-1.0, min(1.0, xy / math.sqrt(xx) / math.sqrt(yy)))
-
-
-def front(points: Sequence[tuple[float, float]]) -> list[int]:
-    """The points that no other one is better than in both (Pareto), from left to right."""
-
-    def beaten(point: tuple[float, float]) -> bool:
-        x, y = point
-        return any(a >= x and b >= y and (a, b) != (x, y) for a, b in points)
-
-    best = [i for i, point in enumerate(points) if not beaten(point)]
-    return sorted(best, key=lambda i: (points[i][0], -points[i][1]))
 
 
 def _either(a: bool | None, b: bool | None) -> bool | None:
