@@ -35,19 +35,20 @@ def check_writable(where: str, name: str, path: str | os.PathLike[str]) -> None:
         part.touch()
         part.unlink()
     except OSError as error:
-        found = f"{target} ({error.strerror or error})"
-        text = f"{where}: {name} must be a file that can be written, got {found}."
-        raise InputError(text) from error
+        raise _refused(where, name, target, error) from error
 
 
 def write_result(where: str, path: str | os.PathLike[str], content: str) -> None:
-    """The same, for a result that a user asked for: its folder is made, and what fails is said."""
+    """The same, for a result a user asked for: its folder is made, a failure is one sentence."""
     target = Path(path)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         # Half a pair of surrogates is no character: names from anywhere may hold one.
         write(target, content.encode(errors="replace"))
     except OSError as error:
-        found = f"{target} ({error.strerror or error})"
-        text = f"{where}: path must be a file that can be written, got {found}."
-        raise InputError(text) from error
+        raise _refused(where, "path", target, error) from error
+
+
+def _refused(where: str, name: str, path: Path, error: OSError) -> InputError:
+    reason = f"{path} ({error.strerror or error})"
+    return InputError(f"{where}: {name} must be a file that can be written, got {reason}.")

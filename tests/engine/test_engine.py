@@ -12,11 +12,11 @@ import pytest
 import torch
 
 import engine_work
-from r2et.engine import LATER, Lost, engine
+from r2et.engine import ENGINES, LATER, Lost, engine
 from r2et.engine.worker import Worker
 from r2et.errors import InputError, R2ETError, UnavailableError
 
-LOCAL = ["here", "processes"]
+LOCAL = ["serial", "processes"]
 
 
 @pytest.fixture(scope="module")
@@ -32,10 +32,10 @@ def ray_pool():
         yield run
 
 
-@pytest.fixture(params=["here", "processes", "ray"])
+@pytest.fixture(params=["serial", "processes", "ray"])
 def run(request):
-    if request.param == "here":
-        return engine("here")
+    if request.param == "serial":
+        return engine("serial")
     return request.getfixturevalue("pool" if request.param == "processes" else "ray_pool")
 
 
@@ -182,14 +182,20 @@ def test_bad_input():
     with pytest.raises(InputError, match="engine: address must be None"):
         engine("processes", address="auto")
     with pytest.raises(InputError, match="engine: work must be callable, got 3"):
-        engine("here")(3, [1])
+        engine("serial")(3, [1])
     with pytest.raises(InputError, match="engine: items must be something to iterate over"):
-        engine("here")(engine_work.square, 3)
-    first = engine("here")
+        engine("serial")(engine_work.square, 3)
+    first = engine("serial")
     results = first(engine_work.square, range(3))
     next(results)
     with pytest.raises(InputError, match="the run before must be at its end"):
         first(engine_work.square, range(3))
+
+
+def test_the_registry_names_all_engines():
+    made = {name: type(engine(name, workers=1)).__name__ for name in ENGINES}
+    assert made == {"serial": "SerialEngine", "processes": "ProcessEngine", "ray": "RayEngine"}
+    assert type(engine("here")) is type(engine("serial"))  # its name in version 0.1
 
 
 def test_missing_ray_says_what_to_install(monkeypatch):

@@ -58,7 +58,7 @@ def audit(
     names: Iterable[str] | None = None,
     classes: Iterable[str] | None = None,
     name: str | None = None,
-    engine: Literal["here", "processes", "ray"] | Engine = "here",
+    engine: Literal["serial", "processes", "ray"] | Engine = "serial",
     workers: int | None = None,
     address: str | None = None,
     partial: str | os.PathLike[str] | None = None,
@@ -71,7 +71,7 @@ def audit(
     tables, summed over channels for pictures. budget: of each attack. minutes: about how long it
     may take; rows are taken in random order (a stream in its own), and what there was no time for
     is said. rows: take at most so many. baseline: what a removed feature is set to, a number or one
-    per feature. engine: "here", or spread over `workers` "processes" or the "ray" cluster at
+    per feature. engine: "serial", or spread over `workers` "processes" or the "ray" cluster at
     `address`, to the same result.
     partial: a file that keeps what is measured while the audit runs; called again, it goes on
     from there. names, classes: of features and classes, for people to read.

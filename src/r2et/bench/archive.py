@@ -12,7 +12,7 @@ from r2et.bench.method import title_of
 from r2et.bench.record import Record, digest, parse
 from r2et.bench.schedule import Plan
 from r2et.bench.task import Task
-from r2et.models.files import write
+from r2et.files import write
 
 # Settings that older records do not tell: of thickness, which took 10 points; of the choice among
 # retrainings, which did not ask whether an epoch was kept.

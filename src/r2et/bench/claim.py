@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from r2et.bench.method import title_of
 from r2et.bench.record import Record, readable, refused
 from r2et.errors import InputError
-from r2et.models.files import write
+from r2et.files import write
 
 FORMAT = "r2et-claim/1"
 TIED = 0.05  # share of rows ranked by feature number from which on P@k measures the tie-break

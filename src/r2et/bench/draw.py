@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import textwrap
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -24,6 +25,7 @@ from r2et.bench.plots import (
     trade_off,
 )
 from r2et.bench.record import refused
+from r2et.files import write
 
 LOOK: list[Any] = ["tableau-colorblind10", {"font.size": 8, "axes.titlesize": 8.5}]
 Drawing = Callable[[Any, Any, str], None]
@@ -103,7 +105,9 @@ def draw(
         try:
             for file in files:
                 undated = {"CreationDate": None} if file.suffix == ".pdf" else None
-                picture.savefig(file, dpi=150, bbox_inches="tight", metadata=undated)
+                blob, form = io.BytesIO(), file.suffix.removeprefix(".")
+                picture.savefig(blob, format=form, dpi=150, bbox_inches="tight", metadata=undated)
+                write(file, blob.getvalue())
         except OSError as error:
             raise refused(folder, error) from error
     return files

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from r2et.errors import InputError, require
-from r2et.models.files import write
+from r2et.files import write
 
 FORMAT = "r2et-bench/1"
 ASIDE = ".aside"

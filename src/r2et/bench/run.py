@@ -25,8 +25,8 @@ from r2et.bench.tables import spec
 from r2et.data.inventory import get, state
 from r2et.engine import Engine, engine
 from r2et.errors import InputError
+from r2et.files import write
 from r2et.lock import reserved
-from r2et.models.files import write
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ def command(
     minutes: float = typer.Option(None, help="About how long it may take."),
     budget: str = typer.Option("standard", help="Of each attack: fast, standard or thorough."),
     seed: int = typer.Option(0, help="Of everything random."),
-    engine: str = typer.Option("processes", help="here, processes or ray."),
+    engine: str = typer.Option("processes", help="serial, processes or ray."),
     workers: int = typer.Option(None, help="How many processes; by default one per core."),
     address: str = typer.Option(None, help="Of a Ray cluster: auto or host:port."),
     name: str = typer.Option(None, help="What to call the model."),

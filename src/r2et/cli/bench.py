@@ -24,7 +24,7 @@ def command(
     recipes: str = typer.Option(None, help="Names, as vanilla,r2et, or module:name of your own."),
     seeds: int = typer.Option(3, help="Trainings of each."),
     out: str = typer.Option("bench-out", "--out", "-o", help="Folder of records and tables."),
-    engine: str = typer.Option("processes", help="here, processes or ray."),
+    engine: str = typer.Option("processes", help="serial, processes or ray."),
     workers: int = typer.Option(None, help="By default one per core."),
     address: str = typer.Option(None, help="Of a Ray cluster: auto or host:port."),
     budget: str = typer.Option(None, help="Begin nothing after 30m, 2h30m, ...; needed for all."),

@@ -55,8 +55,8 @@ class Engine(ABC):
 
     def __init__(self, workers: int | None = None) -> None:
         whole = isinstance(workers, int) and not isinstance(workers, bool)
-        good = workers is None or (whole and workers > 0)
-        require(good, "engine", "workers", "None or a positive whole number", workers)
+        positive = workers is None or (whole and workers > 0)
+        require(positive, "engine", "workers", "None or a positive whole number", workers)
         self.workers = usable_cores() if workers is None else workers
         self._depth = 0
         self._under_way: object | None = None  # the run, while there is one
@@ -130,9 +130,9 @@ def packed(name: str, value: Any) -> bytes:
     try:
         return pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
     except Exception as error:  # __reduce__ and __getstate__ may raise anything
-        what = "picklable, to be sent to another process (a class or function of a module)"
-        said = f"{type(value).__name__}: {first_line(error)}"
-        raise InputError(f"engine: {name} must be {what}, got {said}.") from error
+        expected = "picklable, to be sent to another process (a class or function of a module)"
+        reason = f"{type(value).__name__}: {first_line(error)}"
+        raise InputError(f"engine: {name} must be {expected}, got {reason}.") from error
 
 
 class RemoteError(Exception):

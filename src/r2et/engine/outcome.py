@@ -38,13 +38,13 @@ def sendable(error: Exception) -> Exception:
 
 def unreadable(name: str, error: BaseException) -> R2ETError:
     """What is wrong with something that was sent, and could not be read where it arrived."""
-    said = f"{type(error).__name__}: {first_line(error)}"
-    return R2ETError(f"engine: {name} must be readable in a worker, got {said}.")
+    reason = f"{type(error).__name__}: {first_line(error)}"
+    return R2ETError(f"engine: {name} must be readable in a worker, got {reason}.")
 
 
 def unpack(outcome: bytes) -> Any:
     """The result, or the error raised here."""
-    good, value, trace = pickle.loads(outcome)
-    if not good:
+    succeeded, value, trace = pickle.loads(outcome)
+    if not succeeded:
         raise value from RemoteError(trace)
     return value

@@ -16,7 +16,7 @@ TRIES = 2  # how many workers an item may cost
 
 
 @final
-class Processes(Engine):
+class ProcessEngine(Engine):
     """A pool that knows which worker has which item, so that a dead one costs that item alone.
 
     Workers start as they are needed, and stay until the engine is closed.
@@ -40,8 +40,8 @@ class Processes(Engine):
                     return
                 for pipe in wait(list(busy)):
                     worker = busy[pipe]  # type: ignore[index]
-                    said = worker.receive()
-                    if said is None:
+                    message = worker.receive()
+                    if message is None:
                         yield from self._died(worker, tries, again)
                     elif not worker.ready:
                         worker.ready = True
@@ -50,7 +50,7 @@ class Processes(Engine):
                         index, worker.index = worker.index, None
                         assert index is not None
                         tries.pop(index, None)
-                        yield index, unpack(said)
+                        yield index, unpack(message)
         finally:
             busy_here = [w for w in self._pool if w.index is not None and w.work is blob]
             for worker in busy_here:
@@ -96,8 +96,8 @@ class Processes(Engine):
         worker.index = None
         how = worker.end()
         if not started and how.startswith("exit"):  # its own doing: it would end so each time
-            what = "able to start (a script needs `if __name__ == '__main__':`)"
-            raise R2ETError(f"engine: workers must be {what}, got {how}.")
+            expected = "able to start (a script needs `if __name__ == '__main__':`)"
+            raise R2ETError(f"engine: workers must be {expected}, got {how}.")
         tries[index] = tries.get(index, 0) + 1
         if tries[index] < TRIES:
             again.append((index, blob))

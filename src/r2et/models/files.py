@@ -6,9 +6,6 @@ import os
 from pathlib import Path
 
 from r2et.errors import InputError, require
-from r2et.files import write
-
-__all__ = ["LOCK", "contents", "folder_path", "make_folder", "write"]
 
 LOCK = ".lock"
 

@@ -14,7 +14,8 @@ from torch import Tensor, nn
 
 from r2et.data import Data
 from r2et.errors import InputError, describe, require
-from r2et.models.files import contents, folder_path, make_folder, write
+from r2et.files import write
+from r2et.models.files import contents, folder_path, make_folder
 from r2et.models.storage import DESCRIPTION
 
 NAME = "checkpoint.pt"

@@ -11,7 +11,7 @@ from r2et.engine.base import Engine, Later, Numbered
 
 
 @final
-class Here(Engine):
+class SerialEngine(Engine):
     """No other process: for debugging, and where work is small."""
 
     def __init__(self, workers: int | None = None) -> None:

@@ -27,7 +27,7 @@ AHEAD = 2  # items per worker that are under way
 
 
 @final
-class Cluster(Engine):
+class RayEngine(Engine):
     """Ray tasks of one core each; Ray itself moves them away from workers and machines that die.
 
     address: None starts Ray on this machine, on the loopback address alone, and ends it again.
@@ -35,7 +35,7 @@ class Cluster(Engine):
 
     def __init__(self, workers: int | None = None, address: str | None = None) -> None:
         super().__init__(workers)
-        self._told = workers
+        self._asked = workers
         self.address = address
         self._ray: Any = None
         self._started = False
@@ -73,7 +73,7 @@ class Cluster(Engine):
 
     def _most(self) -> int:
         """Items under way: some wait at the workers, unless fewer were asked for than fit."""
-        return self.workers if self._told is not None and self.address else AHEAD * self.workers
+        return self.workers if self._asked is not None and self.address else AHEAD * self.workers
 
     def _connect(self) -> Any:
         """Ray, started or joined; one that the caller has already set up is used as it is."""
@@ -86,15 +86,15 @@ class Cluster(Engine):
             try:
                 import ray
             except ImportError as error:
-                what = "installed for this engine (pip install 'r2et[cluster]')"
-                raise UnavailableError(f"engine: ray must be {what}, got {error}.") from error
-            found: Any = ray  # with or without it, mypy sees the same
-            if not found.is_initialized():
-                self._initialise(found)
-        self._ray = found
-        if self._told is None and (self.address is not None or not self._started):
-            self.workers = max(1, int(found.cluster_resources().get("CPU", 1)))
-        return found
+                expected = "installed for this engine (pip install 'r2et[cluster]')"
+                raise UnavailableError(f"engine: ray must be {expected}, got {error}.") from error
+            module: Any = ray  # with or without it, mypy sees the same
+            if not module.is_initialized():
+                self._initialise(module)
+        self._ray = module
+        if self._asked is None and (self.address is not None or not self._started):
+            self.workers = max(1, int(module.cluster_resources().get("CPU", 1)))
+        return module
 
     def _initialise(self, ray: Any) -> None:
         quiet = {"log_to_driver": False, "logging_level": logging.CRITICAL}
@@ -107,8 +107,8 @@ class Cluster(Engine):
                 ray.init(address=self.address, **quiet)
         except Exception as error:  # ray raises its own, ConnectionError, ValueError and more
             where = "startable on this machine" if self.address is None else "that of a Ray cluster"
-            said = f"{self.address!r}: {first_line(error)}"
-            raise R2ETError(f"engine: address must be {where}, got {said}.") from error
+            reason = f"{self.address!r}: {first_line(error)}"
+            raise R2ETError(f"engine: address must be {where}, got {reason}.") from error
         self._started = True
 
     def close(self) -> None:
@@ -142,9 +142,9 @@ def _put(ray: Any, name: str, value: Any) -> Any:
     try:
         return ray.put(value)
     except Exception as error:
-        said = f"{type(value).__name__}: {first_line(error)}"
-        what = "picklable, to be sent to another process"
-        raise InputError(f"engine: {name} must be {what}, got {said}.") from error
+        reason = f"{type(value).__name__}: {first_line(error)}"
+        expected = "picklable, to be sent to another process"
+        raise InputError(f"engine: {name} must be {expected}, got {reason}.") from error
 
 
 def _outcome(ray: Any, reference: Any) -> Any:
