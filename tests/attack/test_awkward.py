@@ -7,8 +7,8 @@ from torch import nn
 from nets import make, mlp, randn
 from r2et.attack import ERAttack, MinimumNorm, MSEAttack, RandomSearch, StrongAttack
 from r2et.attack.base import Judge
-from r2et.attack.local import cross_boundaries
-from r2et.attack.problem import Problem
+from r2et.attack.local_search import cross_boundaries
+from r2et.attack.problem import AttackProblem
 from r2et.explain import Gradient
 from r2et.models import MLP
 from r2et.rank import precision_at_k
@@ -133,8 +133,8 @@ def test_the_nearest_flip_is_one_when_looked_at_alone():
 
 def test_every_row_is_taken_across_boundaries_in_however_many_blocks(monkeypatch):
     model, x = make(lambda: MLP(12, (32,)), seed=1), randn(40, 12)
-    monkeypatch.setattr("r2et.attack.local.CHUNK_NUMBERS", 100)  # a few rows at a time
-    problem = Problem.pose("test", model, Gradient(), L2(0.5), x, 4, None)
+    monkeypatch.setattr("r2et.attack.local_search.CHUNK_NUMBERS", 100)  # a few rows at a time
+    problem = AttackProblem.from_model("test", model, Gradient(), L2(0.5), x, 4, None)
     judge, generator = Judge(problem, "best", 1.0), torch.Generator()
     blocks = [p.rows.tolist() for p in cross_boundaries(problem, judge, generator, 1, 32)]
     assert max(len(rows) for rows in blocks) < 40

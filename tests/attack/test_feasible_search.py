@@ -11,7 +11,7 @@ from torch import nn
 from nets import make
 from r2et.attack import ERAttack, FeasibleSearch, feasible
 from r2et.attack.base import Judge
-from r2et.attack.problem import Problem
+from r2et.attack.problem import AttackProblem
 from r2et.data import Column, Schema
 from r2et.errors import InputError
 from r2et.explain import Captum, Gradient, IntegratedGradients
@@ -82,7 +82,7 @@ def test_enumeration_finds_the_worst_case(explainer):
 def test_every_feasible_point_is_proposed(monkeypatch):
     monkeypatch.setattr(feasible, "CHUNK_NUMBERS", 1)  # many small batches
     model, x = make(lambda: nn.Linear(len(SCHEMA.names), 2)), rows(6)  # its ranking never changes
-    problem = Problem.pose("test", model, Gradient(), REGION, x, K, None)
+    problem = AttackProblem.from_model("test", model, Gradient(), REGION, x, K, None)
     attack, judge = FeasibleSearch(REGION), Judge(problem, "best", 1.0)
     found = [{tuple(row)} for row in x.tolist()]
     steps = 0
@@ -96,7 +96,7 @@ def test_every_feasible_point_is_proposed(monkeypatch):
 
 def test_the_search_climbs_only_where_the_prediction_is_kept():
     model, x = network(), rows(20)
-    problem = Problem.pose("test", model, Gradient(), REGION, x, K, None)
+    problem = AttackProblem.from_model("test", model, Gradient(), REGION, x, K, None)
     best = feasible.Best(problem, torch.arange(len(x)))
     points = REGION.sample(x, 200, generator=torch.Generator().manual_seed(0))
     best.offer(points)

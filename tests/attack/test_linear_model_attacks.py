@@ -8,8 +8,8 @@ from torch import nn
 
 from nets import GraphNet, Siamese, cnn, make, mlp, randn
 from r2et.attack import ParetoAttack, TrustRegionAttack
-from r2et.attack.problem import Problem
-from r2et.attack.view import View
+from r2et.attack.problem import AttackProblem
+from r2et.attack.scaled_problem import ScaledProblem
 from r2et.errors import InputError
 from r2et.explain import Captum, Gradient, GradientTimesInput, SmoothGrad
 from r2et.models import predict
@@ -101,30 +101,30 @@ def test_slopes_and_room_are_those_of_the_region_s_units(region):
     """Against finite differences, and against where the region ends."""
     model = make(lambda: mlp(6, "tanh"), dtype=torch.float64)
     x = torch.rand(3, 6, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    problem = Problem.pose("test", model, Gradient(), region, x, 2, None)
-    view = View.of(problem, model, "all", 0.5)
+    problem = AttackProblem.from_model("test", model, Gradient(), region, x, 2, None)
+    scaled = ScaledProblem.of(problem, model, "all", 0.5)
     here = region.project(x + 0.1, x)
-    slopes, size = view.slopes(here), 1e-6
-    unit = region.radius * torch.tensor(region.scale or [1.0] * 6, dtype=torch.float64)[view.free]
-    for column in range(len(view.free)):
-        move = torch.zeros(3, len(view.free), dtype=torch.float64)
+    slopes, size = scaled.slopes(here), 1e-6
+    unit = region.radius * torch.tensor(region.scale or [1.0] * 6, dtype=torch.float64)[scaled.free]
+    for column in range(len(scaled.free)):
+        move = torch.zeros(3, len(scaled.free), dtype=torch.float64)
         move[:, column] = size
         there = here.clone()
-        there[:, view.free] += move * unit
-        rate = (view.gaps(there) - view.gaps(here)) / size
-        first, second = view.places.T
+        there[:, scaled.free] += move * unit
+        rate = (scaled.gaps(there) - scaled.gaps(here)) / size
+        first, second = scaled.places.T
         told = slopes.scores[:, first, column] - slopes.scores[:, second, column]
         torch.testing.assert_close(told, rate, atol=1e-4, rtol=1e-4)
-        change = (view.away(there) - view.away(here))[:, :3] / size
+        change = (scaled.away(there) - scaled.away(here))[:, :3] / size
         torch.testing.assert_close(slopes.prediction[:, :, column], change, atol=1e-4, rtol=1e-4)
-    for row, room in enumerate(view.room(here)):
+    for row, room in enumerate(scaled.room(here)):
         for limit, side in ((room.low, -1), (room.high, 1)):  # a step to the end reaches an end
-            ends = here[row, view.free] + torch.from_numpy(limit) * unit
+            ends = here[row, scaled.free] + torch.from_numpy(limit) * unit
             expected = torch.full_like(ends, side * torch.inf)
             if region.bounds is not None:
                 expected = torch.full_like(ends, 0.0 if side < 0 else 1.0)
             if isinstance(region, Linf):
-                ball = x[row, view.free] + side * unit
+                ball = x[row, scaled.free] + side * unit
                 expected = (torch.maximum if side < 0 else torch.minimum)(expected, ball)
             torch.testing.assert_close(ends, expected)
         assert (room.center is not None) == isinstance(region, L2)

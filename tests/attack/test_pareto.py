@@ -11,12 +11,12 @@ from torch import nn
 from nets import Scored, make, mlp, randn
 from r2et.attack import ParetoAttack
 from r2et.attack.base import Judge
-from r2et.attack.cone import Room
 from r2et.attack.constraints import shortest_weights
+from r2et.attack.multiobjective_descent import CommonDescent, Near, common_descent
 from r2et.attack.pareto import HALVINGS
-from r2et.attack.problem import Problem
-from r2et.attack.steepest import Descent, Near, common_descent
-from r2et.attack.view import View
+from r2et.attack.problem import AttackProblem
+from r2et.attack.scaled_problem import ScaledProblem
+from r2et.attack.socp import Room
 from r2et.errors import InputError
 from r2et.explain import Gradient
 from r2et.rank import gap, ranking
@@ -125,7 +125,7 @@ def constant():
 
 
 def posed(explainer, model, x, k=1, radius=10.0):
-    return Problem.pose("test", model, explainer, L2(radius), x, k, None)
+    return AttackProblem.from_model("test", model, explainer, L2(radius), x, k, None)
 
 
 A, B = (torch.tensor(p, dtype=torch.float64) for p in ([1.0, 0.0, 0.5], [-1.0, 1.0, 0.0]))
@@ -156,9 +156,9 @@ def test_the_line_search_takes_the_first_step_that_armijo_allows():
     x = 2 * randn(8, 3, dtype=torch.float64)
     problem = posed(Scored(function=two_bowls), model, x)
     attack = ParetoAttack(L2(10.0), pairs="all", constraint="none", rho=None, armijo=0.4)
-    view = View.of(problem, model, "all", 1.0)
-    descents = attack._directions(view, x, torch.arange(8), torch.full((8,), 3.0).double())
-    there, share, _ = attack._search(view, x, descents)
+    scaled = ScaledProblem.of(problem, model, "all", 1.0)
+    descents = attack._directions(scaled, x, torch.arange(8), torch.full((8,), 3.0).double())
+    there, share, _ = attack._search(scaled, x, descents)
     size = problem.scores.abs().mean(1)
     order = ranking(problem.scores)
 
@@ -181,9 +181,9 @@ def test_the_line_search_takes_the_first_step_that_armijo_allows():
 def test_a_promise_nothing_can_keep_ends_the_search():
     model = make(constant, dtype=torch.float64)
     x = randn(1, 3, dtype=torch.float64)
-    view = View.of(posed(Scored(function=two_bowls), model, x), model, "all", 1.0)
-    false = Descent(np.array([1.0, 0, 0]), np.full(2, -1e6), -1.0)
-    there, share, _ = ParetoAttack(rho=None)._search(view, x, [false])
+    scaled = ScaledProblem.of(posed(Scored(function=two_bowls), model, x), model, "all", 1.0)
+    false = CommonDescent(np.array([1.0, 0, 0]), np.full(2, -1e6), -1.0)
+    there, share, _ = ParetoAttack(rho=None)._search(scaled, x, [false])
     assert share.tolist() == [0.0]
     assert torch.equal(there, x)
     assert HALVINGS > 3
@@ -198,18 +198,20 @@ def test_a_step_that_changes_the_class_is_halved_until_it_does_not():
         return torch.stack([5 + x[:, 0], x.new_zeros(len(x))], 1)
 
     x = torch.zeros(1, 3, dtype=torch.float64)
-    view = View.of(posed(Scored(function=scores), model, x, radius=1.0), model, "all", 1.0)
-    descent = Descent(np.array([-0.9, 0, 0]), np.array([-0.9 / 2.5]), -1.0)
-    there, share, _ = ParetoAttack(rho=None)._search(view, x, [descent])
+    scaled = ScaledProblem.of(
+        posed(Scored(function=scores), model, x, radius=1.0), model, "all", 1.0
+    )
+    descent = CommonDescent(np.array([-0.9, 0, 0]), np.array([-0.9 / 2.5]), -1.0)
+    there, share, _ = ParetoAttack(rho=None)._search(scaled, x, [descent])
     assert share.tolist() == [0.5]
     assert float(there[0, 0]) == pytest.approx(-0.45)
-    freely = ParetoAttack(rho=None, constraint="none")._search(view, x, [descent])
+    freely = ParetoAttack(rho=None, constraint="none")._search(scaled, x, [descent])
     assert freely[1].tolist() == [1.0]
 
 
 def steps_of(attack, model, x, k=2):
     """The points an attack passes, row by row."""
-    problem = Problem.pose("test", model, Gradient(), attack.region, x, k, None)
+    problem = AttackProblem.from_model("test", model, Gradient(), attack.region, x, k, None)
     judge = Judge(problem, "last", 1.0)
     paths = [[x[i]] for i in range(len(x))]
     for proposal in attack.propose(problem, judge, torch.Generator()):

@@ -11,10 +11,10 @@ from nets import make, mlp, randn
 from r2et.attack import ERAttack, MinimumNorm, RandomSearch, StrongAttack
 from r2et.attack.base import Judge, Proposal
 from r2et.attack.constraints import Multipliers
-from r2et.attack.descent import Descent, held
-from r2et.attack.local import climb, crossings, meet, nearest_units, replaced
+from r2et.attack.local_search import climb, crossings, meet, nearest_units, replaced
 from r2et.attack.objectives import border_gap
-from r2et.attack.problem import Problem
+from r2et.attack.pgd import ProjectedDescent, held
+from r2et.attack.problem import AttackProblem
 from r2et.attack.random_search import push_out, scatter
 from r2et.attack.surrogate import preactivations
 from r2et.explain import Gradient
@@ -33,7 +33,7 @@ class Scores(nn.Module):
 
 
 def posed(x, k=2, region=None):
-    return Problem.pose("test", Scores(), Gradient(), region or L2(100.0), x, k, None)
+    return AttackProblem.from_model("test", Scores(), Gradient(), region or L2(100.0), x, k, None)
 
 
 # Clean scores 9, 8, 6, 5: the top two are the first two.
@@ -170,7 +170,7 @@ def test_a_held_step_stops_before_the_decision_boundary():
     model = nn.Linear(3, 2, bias=False)
     model.weight.data = torch.tensor([[0.0, 0, 0], [2.0, 0, 0]])  # log-odds 2 x_0
     x = torch.tensor([[1.0, 0, 0], [1.0, 0, 0], [-1.0, 0, 0]])
-    problem = Problem.pose("test", model, Gradient(), L2(9.0), x, 1, None)
+    problem = AttackProblem.from_model("test", model, Gradient(), L2(9.0), x, 1, None)
     move = torch.tensor([[-3.0, 1, 0], [-0.5, 1, 0], [3.0, 0, 2]])
     expected = torch.tensor([[-0.9, 1, 0], [-0.5, 1, 0], [0.9, 0, 2]])
     torch.testing.assert_close(held(problem, x, move), expected)
@@ -194,7 +194,7 @@ def test_meet_is_the_shortest_step_to_two_planes():
 def test_crossings_switch_what_they_say():
     """Each single step changes the sign of its unit; with two, of both, or of the first alone."""
     model, x = make(lambda: MLP(12, (6,)), seed=1), randn(5, 12)
-    problem = Problem.pose("test", model, Gradient(), L2(9.0), x, 4, None)
+    problem = AttackProblem.from_model("test", model, Gradient(), L2(9.0), x, 4, None)
     steps = crossings(problem, x, torch.Generator(), 6)
     count, pairs = 6, 15
     assert len(steps) == count + 3 * pairs + count
@@ -215,9 +215,9 @@ def test_crossings_switch_what_they_say():
 
 def test_momentum_adds_up_unit_directions():
     model, x = make(lambda: mlp(act="tanh")), randn(4, 6)
-    problem = Problem.pose("test", model, Gradient(), L2(9.0), x, 2, None)
+    problem = AttackProblem.from_model("test", model, Gradient(), L2(9.0), x, 2, None)
     judge = Judge(problem, "last", 1.0)
-    descent = Descent(border_gap, 2, size=lambda _: 0.1, own=True, momentum=0.5)
+    descent = ProjectedDescent(border_gap, 2, size=lambda _: 0.1, own=True, momentum=0.5)
     points = [p.points for p in descent(problem, judge)]
 
     def unit(at):
@@ -357,7 +357,7 @@ def test_of_many_units_the_nearest_are_crossed():
     model, x = make(lambda: MLP(12, (400,)), seed=1), randn(20, 12)
     model.layers[0].weight.data *= torch.logspace(-1, 1, 400)[:, None]  # of very different slopes
     model.layers[0].bias.data *= torch.logspace(-1, 1, 400)
-    problem = Problem.pose("test", model, Gradient(), L2(0.5), x, 4, None)
+    problem = AttackProblem.from_model("test", model, Gradient(), L2(0.5), x, 4, None)
     values = model.layers[0](x)
     far = values.abs() / model.layers[0].weight.norm(dim=1)
     chosen = nearest_units(problem, x, values, torch.Generator().manual_seed(0), 40)
@@ -382,7 +382,7 @@ def test_the_strong_attack_uses_its_parts(monkeypatch):
     """Judged by margin; descents hold the class, gather momentum, and start at the worst so far."""
     made, starts, judges = [], [], []
 
-    class Noted(Descent):
+    class Noted(ProjectedDescent):
         def __call__(self, problem, judge, start=None, *, same=True):
             made.append(self)
             starts.append((start, judge.x_adv.clone()))
@@ -417,7 +417,7 @@ def test_a_crossing_stays_in_the_class_by_the_linear_model():
     second.bias.data = torch.tensor([0.0, -100.0])
     model = nn.Sequential(first, nn.ReLU(), second).requires_grad_(False)
     x = torch.tensor([[1.0, 0.05]])  # log-odds 0.15; across the first kink 0.05
-    problem = Problem.pose("test", model, Gradient(), L2(9.0), x, 1, None)
+    problem = AttackProblem.from_model("test", model, Gradient(), L2(9.0), x, 1, None)
     steps = crossings(problem, x, torch.Generator(), 2)
     held_in = steps[-2]  # the first unit's
     assert held_in[0, 0].item() == pytest.approx(-1, abs=1e-4)
@@ -427,7 +427,7 @@ def test_a_crossing_stays_in_the_class_by_the_linear_model():
 def test_a_siamese_networks_three_predictions_each_have_a_weight():
     model = make(SiameseCNN, dtype=torch.float64)
     x = randn(3, 2, 1, 28, 28, dtype=torch.float64)
-    problem = Problem.pose("test", model, Gradient(), L2(1.0), x, 5, None)
+    problem = AttackProblem.from_model("test", model, Gradient(), L2(1.0), x, 5, None)
     weights = Multipliers("gda", 0.7, problem)
     assert weights.gamma.shape == (3, 4)
     moved = x + 0.3 * randn(*x.shape, seed=5, dtype=torch.float64)

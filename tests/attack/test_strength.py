@@ -7,7 +7,7 @@ from torch import nn
 from nets import make, mlp, quadratic, randn
 from r2et.attack import ERAttack, MinimumNorm, MSEAttack, RandomSearch, StrongAttack, SwapAttack
 from r2et.attack.constraints import Multipliers, divergence, shortest_weights
-from r2et.attack.problem import Problem
+from r2et.attack.problem import AttackProblem
 from r2et.explain import Gradient
 from r2et.models import MLP
 from r2et.region import L2
@@ -22,7 +22,9 @@ def grid_worst(model, x, radius, k, steps):
     moves = moves[moves.norm(dim=1) <= radius]
     worst, nearest = torch.ones(len(x)), torch.full((len(x),), torch.inf)
     for i in range(len(x)):
-        problem = Problem.pose("grid", model, Gradient(), L2(radius), x[i : i + 1], k, None)
+        problem = AttackProblem.from_model(
+            "grid", model, Gradient(), L2(radius), x[i : i + 1], k, None
+        )
         points = x[i] + moves
         precision = problem.precision(problem.explain(points))
         precision = torch.where(problem.kept(points), precision, 1.0)
@@ -76,7 +78,7 @@ def test_er_attack_descends_the_sum_of_gaps_as_the_papers_do():
     model, x, k = quadratic(), randn(5, 6, dtype=F64), 2
     explainer = Gradient(reduce="signed")
     result = ERAttack(L2(1.0), steps=100, step_size=5e-3, keep="last")(model, explainer, x, k=k)
-    problem = Problem.pose("er", model, explainer, L2(1.0), x, k, None)
+    problem = AttackProblem.from_model("er", model, explainer, L2(1.0), x, k, None)
     sign = torch.where(problem.label == 1, 1.0, -1.0).double()[:, None]
     weights = torch.where(problem.top, 4.0, -2.0).double()
     slope = sign * (weights @ model.a.detach())
@@ -91,7 +93,7 @@ def test_first_flip_is_the_step_at_which_the_closest_pair_crosses():
     explainer = Gradient(reduce="signed")
     steps = 300
     result = ERAttack(L2(3.0), steps=steps, step_size=0.01)(model, explainer, x, k=k)
-    problem = Problem.pose("er", model, explainer, L2(3.0), x, k, None)
+    problem = AttackProblem.from_model("er", model, explainer, L2(3.0), x, k, None)
     sign = torch.where(problem.label == 1, 1.0, -1.0).double()[:, None]
     weights = torch.where(problem.top, 4.0, -2.0).double()
     slope = sign * (weights @ model.a.detach())
@@ -110,7 +112,7 @@ def test_the_minimum_norm_of_a_quadratic_is_the_distance_to_the_nearest_tie():
     model, x, k = quadratic(), randn(60, 6, dtype=F64), 2
     explainer = Gradient(reduce="signed")
     result = MinimumNorm(L2(5.0))(model, explainer, x, k=k)
-    problem = Problem.pose("mn", model, explainer, L2(5.0), x, k, None)
+    problem = AttackProblem.from_model("mn", model, explainer, L2(5.0), x, k, None)
     distances = torch.full((60,), torch.inf, dtype=F64)
     keeps = torch.zeros(60, dtype=torch.bool)
     sign = torch.where(problem.label == 1, 1.0, -1.0).double()
@@ -177,7 +179,7 @@ def test_shortest_weights_are_the_quadratic_programs(count):
 
 def test_multipliers_follow_their_equations():
     model, x = make(lambda: mlp(classes=2), dtype=F64), randn(3, 6, dtype=F64)
-    problem = Problem.pose("t", model, Gradient(), L2(1.0), x, 2, None)
+    problem = AttackProblem.from_model("t", model, Gradient(), L2(1.0), x, 2, None)
     moved, toward = x + 0.3, torch.ones_like(x)
     clean, now = model(x).log_softmax(1), model(moved).log_softmax(1)
     change = (clean.exp() * (clean - now)).sum(1).detach()  # KL by its definition

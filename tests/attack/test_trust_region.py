@@ -10,8 +10,8 @@ from torch import nn
 
 from nets import Scored, make, mlp, quadratic, randn
 from r2et.attack import Outcome, TrustRegionAttack, cone
-from r2et.attack.cone import Room
-from r2et.attack.merit import Merits
+from r2et.attack.socp import Room
+from r2et.attack.tr_subproblem import Merits
 from r2et.errors import InputError
 from r2et.explain import Gradient
 from r2et.rank import gap, ranking

@@ -16,7 +16,7 @@ from r2et.explain import (
     IntegratedGradients,
     SmoothGrad,
 )
-from r2et.explain.reduce import REDUCTIONS
+from r2et.explain.reductions import REDUCTIONS
 from r2et.metrics import comprehensiveness, dffot, faithfulness, sufficiency
 from r2et.metrics.features import MAPS, feature_map, removal_counts
 from r2et.models import predict

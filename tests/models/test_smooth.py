@@ -11,7 +11,7 @@ from torch.nn import functional as F
 
 from r2et.errors import InputError
 from r2et.models import MLP, ResNet18, SiameseCNN, SiameseGCN, smooth
-from r2et.models.functional import FUNCTIONS, Softened
+from r2et.models.functional_smoothing import FUNCTIONS, Softened
 
 
 def seeded(seed=0):

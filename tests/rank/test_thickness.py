@@ -11,7 +11,7 @@ from nets import make, mlp, quadratic, randn
 from r2et.errors import InputError
 from r2et.explain import Gradient, IntegratedGradients
 from r2et.rank import gap, pairwise_thickness, ranking, thickness
-from r2et.rank.weights import KINDS, ordered_share, rank_weights
+from r2et.rank.thickness_weights import KINDS, ordered_share, rank_weights
 from r2et.region import L2, Linf
 
 F64 = torch.float64
@@ -181,7 +181,7 @@ def test_a_call_repeats_and_a_generator_changes_it():
 def test_odd_samples_and_many_chunks_give_the_same(monkeypatch):
     model, x = make(mlp, dtype=F64), randn(5, 6, dtype=F64)
     whole = thickness(model, x, 2, samples=7)
-    monkeypatch.setattr("r2et.rank.paths.CHUNK_NUMBERS", 1)
+    monkeypatch.setattr("r2et.rank.sampling_paths.CHUNK_NUMBERS", 1)
     torch.testing.assert_close(thickness(model, x, 2, samples=7), whole)
 
 
@@ -213,7 +213,7 @@ def test_a_rows_thickness_does_not_depend_on_its_batch(monkeypatch):
     for i in range(6):
         row = x[i : i + 1]
         torch.testing.assert_close(thickness(model, row, 2, samples=4), whole[i : i + 1])
-    monkeypatch.setattr("r2et.rank.paths.CHUNK_NUMBERS", 12)  # two rows at a time
+    monkeypatch.setattr("r2et.rank.sampling_paths.CHUNK_NUMBERS", 12)  # two rows at a time
     torch.testing.assert_close(thickness(model, x, 2, samples=4), whole)
     torch.testing.assert_close(pairwise_thickness(model, x, 2, samples=4), pairs)
     torch.testing.assert_close(

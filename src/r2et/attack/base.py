@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from r2et.attack.problem import Problem
+from r2et.attack.problem import AttackProblem
 from r2et.checks import check_model_input
 from r2et.errors import require
 from r2et.explain import Explainer
@@ -128,7 +128,7 @@ class Attack(ABC):
                 clean = x[i : i + rows].detach()
                 chosen = None if given is None else given[i : i + rows]
                 number = torch.arange(i, i + len(clean), device=x.device)
-                problem = Problem.pose(
+                problem = AttackProblem.from_model(
                     *(where, model, explainer, self.region, clean, k, chosen), number
                 )
                 judge = judged(problem, keep, self.flip_below)
@@ -158,7 +158,7 @@ class Attack(ABC):
 
     @abstractmethod
     def propose(
-        self, problem: Problem, judge: Judge, generator: torch.Generator
+        self, problem: AttackProblem, judge: Judge, generator: torch.Generator
     ) -> Iterator[Proposal]:
         """Points to try, step by step, inside the region; `judge` says which rows are done."""
 
@@ -170,7 +170,7 @@ class Judge:
     (`value` is then the problem's `keys`). nearest: the smallest distance at which P@k is below 1.
     """
 
-    def __init__(self, problem: Problem, keep: str, flip_below: float) -> None:
+    def __init__(self, problem: AttackProblem, keep: str, flip_below: float) -> None:
         self.problem, self.keep, self.flip_below = problem, keep, flip_below
         rows, device = len(problem.x), problem.x.device
         self.x_adv = problem.x.clone()
@@ -249,10 +249,10 @@ class Judge:
         return (self.result(),)
 
 
-class BothJudge(Judge):
+class BestAndLastJudge(Judge):
     """Keeps the last proposal of each row, and beside it the best on the way."""
 
-    def __init__(self, problem: Problem, keep: str, flip_below: float) -> None:
+    def __init__(self, problem: AttackProblem, keep: str, flip_below: float) -> None:
         super().__init__(problem, keep, flip_below)
         self.best = Judge(problem, "best", flip_below)
 

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from r2et.attack.problem import Problem
+from r2et.attack.problem import AttackProblem
 
 Constraint: TypeAlias = Literal["none", "uniform", "gda", "hedge", "qp"]
 CONSTRAINTS: tuple[Constraint, ...] = ("none", "uniform", "gda", "hedge", "qp")
@@ -25,14 +25,14 @@ class Multipliers:
     objective has weight 1, as otherwise no row would ever leave.
     """
 
-    def __init__(self, kind: Constraint, rate: float, problem: Problem) -> None:
+    def __init__(self, kind: Constraint, rate: float, problem: AttackProblem) -> None:
         self.kind, self.rate, self.problem = kind, rate, problem
         self.clean = [] if kind == "none" else [p.detach() for p in predictions(problem, problem.x)]
         self.gamma = problem.scores.new_full(
             (len(problem.x), len(self.clean) + 1), 1 / (len(self.clean) + 1)
         )
 
-    def rows(self, stay: Tensor, problem: Problem) -> Multipliers:
+    def rows(self, stay: Tensor, problem: AttackProblem) -> Multipliers:
         """For some of the rows."""
         part = object.__new__(Multipliers)
         part.kind, part.rate, part.problem = self.kind, self.rate, problem
@@ -68,7 +68,7 @@ class Multipliers:
         return mixed
 
 
-def predictions(problem: Problem, x: Tensor) -> list[Tensor]:
+def predictions(problem: AttackProblem, x: Tensor) -> list[Tensor]:
     """The S predictions that must stay, as log-probabilities: one, or a Siamese network's three."""
     several = getattr(problem.model, "predictions", None)
     # A copy: a model may begin with an operation in place.

@@ -11,10 +11,10 @@ from torch import Tensor, nn
 
 from r2et.attack import objectives
 from r2et.attack.base import Attack, Judge, Proposal
-from r2et.attack.descent import Descent, held
-from r2et.attack.gradient import transferred
-from r2et.attack.local import crossings, row_blocks, shortest
-from r2et.attack.problem import Problem
+from r2et.attack.gradient_attacks import transferred
+from r2et.attack.local_search import crossings, row_blocks, shortest
+from r2et.attack.pgd import ProjectedDescent, held
+from r2et.attack.problem import AttackProblem
 from r2et.attack.random_search import scatter
 from r2et.attack.strong import PLANS, Budget, Plan, StrongAttack
 from r2et.attack.surrogate import surrogates
@@ -58,7 +58,7 @@ class MinimumNorm(Attack):
         return plan.random + plan.steps * len(plan.sharpness) * 2 + plan.rounds * plan.around
 
     def propose(
-        self, problem: Problem, judge: Judge, generator: torch.Generator
+        self, problem: AttackProblem, judge: Judge, generator: torch.Generator
     ) -> Iterator[Proposal]:
         plan = PLANS[self.budget]
         yield from scatter(problem, judge, generator, plan.random // 2)
@@ -77,7 +77,7 @@ class MinimumNorm(Attack):
         yield from _shrink(problem, judge, 8)
 
     def _ask_strong(
-        self, problem: Problem, judge: Judge, generator: torch.Generator
+        self, problem: AttackProblem, judge: Judge, generator: torch.Generator
     ) -> Iterator[Proposal]:
         """Rows that nothing has flipped so far get the whole of StrongAttack."""
         rows = judge.value.isinf().nonzero().flatten()
@@ -93,11 +93,11 @@ class MinimumNorm(Attack):
             yield Proposal(found.x_adv, rows)
 
 
-def _all_rows(problem: Problem) -> Tensor:
+def _all_rows(problem: AttackProblem) -> Tensor:
     return torch.arange(len(problem.x), device=problem.x.device)
 
 
-def _shrink(problem: Problem, judge: Judge, rounds: int) -> Iterator[Proposal]:
+def _shrink(problem: AttackProblem, judge: Judge, rounds: int) -> Iterator[Proposal]:
     """Points between x and the nearest flip so far."""
     factors = torch.tensor(SHRINK).to(problem.x).view(-1, *[1] * problem.x.ndim)
     for _ in range(rounds):
@@ -108,7 +108,9 @@ def _shrink(problem: Problem, judge: Judge, rounds: int) -> Iterator[Proposal]:
         yield Proposal((x + factors * (judge.x_adv[rows] - x)).flatten(0, 1), rows)
 
 
-def _cross_nearest(problem: Problem, generator: torch.Generator, units: int) -> Iterator[Proposal]:
+def _cross_nearest(
+    problem: AttackProblem, generator: torch.Generator, units: int
+) -> Iterator[Proposal]:
     """Just across the boundaries of a piecewise-linear network's units."""
     for rows in row_blocks(_all_rows(problem), problem, units):
         part = problem.rows(rows)
@@ -121,7 +123,7 @@ def _cross_nearest(problem: Problem, generator: torch.Generator, units: int) -> 
             yield Proposal(part.region.project(there, part.x), rows)
 
 
-def _newton(problem: Problem, copy: nn.Module | None, steps: int) -> Iterator[Proposal]:
+def _newton(problem: AttackProblem, copy: nn.Module | None, steps: int) -> Iterator[Proposal]:
     """Newton steps to where a pair at the border ties, for the closest pairs in turn."""
     n = problem.scores.shape[1]
     for salient, other in SWAPS:
@@ -137,11 +139,11 @@ def _newton(problem: Problem, copy: nn.Module | None, steps: int) -> Iterator[Pr
 
 
 def _descend_within(
-    problem: Problem, judge: Judge, copy: nn.Module | None, steps: int
+    problem: AttackProblem, judge: Judge, copy: nn.Module | None, steps: int
 ) -> Iterator[Proposal]:
     """Descent on the smallest gap inside each row's own ball, a little smaller than its best."""
     x, shape = problem.x, (-1, *[1] * (problem.x.ndim - 1))
-    descent = Descent(objectives.border_gap, steps, size=lambda _: 1.0, surrogate=copy)
+    descent = ProjectedDescent(objectives.border_gap, steps, size=lambda _: 1.0, surrogate=copy)
     for step in range(steps):
         most = (0.98 * judge.value).clamp(max=problem.ball.radius).to(x)
         _, slope = descent.gradient(problem, x)
@@ -154,7 +156,7 @@ def _descend_within(
 
 
 def _walk(
-    problem: Problem, judge: Judge, generator: torch.Generator, plan: Plan
+    problem: AttackProblem, judge: Judge, generator: torch.Generator, plan: Plan
 ) -> Iterator[Proposal]:
     """Random steps along the border of what flips, a little towards x; and anywhere within it."""
     for step in range(plan.rounds):
@@ -171,10 +173,10 @@ def _walk(
         yield Proposal(part.region.project(there, x), rows)
 
 
-def _pair_gap(salient: int, other: int) -> Callable[[Tensor, Problem], Tensor]:
+def _pair_gap(salient: int, other: int) -> Callable[[Tensor, AttackProblem], Tensor]:
     """Gap between the salient-th lowest of the top k and the other-th highest of the rest."""
 
-    def gap(scores: Tensor, problem: Problem) -> Tensor:
+    def gap(scores: Tensor, problem: AttackProblem) -> Tensor:
         low = scores.masked_fill(~problem.top, torch.inf).sort(dim=1).values[:, salient]
         high = scores.masked_fill(problem.top, -torch.inf).sort(dim=1, descending=True).values
         return low - high[:, other]
@@ -183,11 +185,11 @@ def _pair_gap(salient: int, other: int) -> Callable[[Tensor, Problem], Tensor]:
 
 
 def _value_and_slope(
-    problem: Problem,
+    problem: AttackProblem,
     copy: nn.Module | None,
     x: Tensor,
-    objective: Callable[[Tensor, Problem], Tensor],
+    objective: Callable[[Tensor, AttackProblem], Tensor],
 ) -> tuple[Tensor, Tensor]:
-    descent = Descent(objective, 1, size=lambda _: 1.0, surrogate=copy)
+    descent = ProjectedDescent(objective, 1, size=lambda _: 1.0, surrogate=copy)
     scores, slope = descent.gradient(problem, x)
     return objective(scores, problem), slope

@@ -10,10 +10,10 @@ import torch
 from torch import Tensor
 
 from r2et.attack.base import Attack, Judge, Proposal, check_between, check_count
-from r2et.attack.gradient import check_differentiable, surrogate
-from r2et.attack.problem import Problem
-from r2et.attack.steepest import Descent, Near, common_descent
-from r2et.attack.view import View
+from r2et.attack.gradient_attacks import check_differentiable, surrogate
+from r2et.attack.multiobjective_descent import CommonDescent, Near, common_descent
+from r2et.attack.problem import AttackProblem
+from r2et.attack.scaled_problem import ScaledProblem
 from r2et.errors import require
 
 # Halvings of a step before a row gives up: 2^-12 of it no longer changes a float32 gap.
@@ -62,17 +62,17 @@ class ParetoAttack(Attack):
         return self.steps
 
     def propose(
-        self, problem: Problem, judge: Judge, generator: torch.Generator
+        self, problem: AttackProblem, judge: Judge, generator: torch.Generator
     ) -> Iterator[Proposal]:
         del generator
         check_differentiable(problem)
         source = problem.model if self.rho is None else surrogate(problem.model, self.rho)
-        view = View.of(problem, source, self.pairs, 1.0)
+        scaled = ScaledProblem.of(problem, source, self.pairs, 1.0)
         x, rows = problem.x.clone(), torch.arange(len(problem.x))
         lengths = torch.ones(len(x), dtype=torch.float64)
         for _ in range(self.steps):
             rows = rows[torch.isin(rows, judge.open_rows().cpu())]
-            found = self._directions(view, x, rows, lengths)
+            found = self._directions(scaled, x, rows, lengths)
             theta = torch.tensor([each.theta for each in found], dtype=torch.float64)
             # Far from all limits theta is -length / 2 times the squared common slope.
             on = (-2 * theta.clamp(max=0) / lengths[rows]).sqrt() >= self.tolerance
@@ -80,7 +80,7 @@ class ParetoAttack(Attack):
             if len(rows) == 0:
                 return
             descents = [each for each, going in zip(found, on.tolist(), strict=True) if going]
-            there, share, fit = self._search(view.rows(rows), x[rows.to(x.device)], descents)
+            there, share, fit = self._search(scaled.rows(rows), x[rows.to(x.device)], descents)
             went = share > 0
             rows, share, fit, there = rows[went], share[went], fit[went], there[went.to(x.device)]
             x[rows.to(x.device)] = there
@@ -88,12 +88,14 @@ class ParetoAttack(Attack):
             lengths[rows] *= torch.where(share == 1, 2.0, share)
             yield Proposal(there[fit.to(x.device)], rows[fit].to(x.device))
 
-    def _directions(self, view: View, x: Tensor, rows: Tensor, lengths: Tensor) -> list[Descent]:
+    def _directions(
+        self, scaled: ScaledProblem, x: Tensor, rows: Tensor, lengths: Tensor
+    ) -> list[CommonDescent]:
         """The common descent of each row, a few rows' slopes at a time."""
         found = []
-        first, second = view.places.T.numpy()
-        for some in view.split(rows):
-            part, here = view.rows(some), x[some.to(x.device)]
+        first, second = scaled.places.T.numpy()
+        for some in scaled.split(rows):
+            part, here = scaled.rows(some), x[some.to(x.device)]
             slopes, rooms = part.slopes(here), part.room(here)
             away, scale = self._away(part, here), self._scale(part)
             for i, row in enumerate(some.tolist()):
@@ -106,7 +108,7 @@ class ParetoAttack(Attack):
         return found
 
     def _search(
-        self, view: View, x: Tensor, descents: list[Descent]
+        self, scaled: ScaledProblem, x: Tensor, descents: list[CommonDescent]
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Armijo: the longest step t u, t = 1, 1/2, ..., with enough descent of every merit.
 
@@ -115,12 +117,12 @@ class ParetoAttack(Attack):
         """
         steps = torch.stack([torch.from_numpy(each.step) for each in descents])
         rates = torch.stack([torch.from_numpy(each.rates) for each in descents])
-        start, _ = self._merits(view, x)
+        start, _ = self._merits(scaled, x)
         there, share = x.clone(), torch.zeros(len(x), dtype=torch.float64)
         fits = torch.ones(len(x), dtype=torch.bool)
         left, t = torch.arange(len(x)), 1.0
         for _ in range(HALVINGS):
-            part = view.rows(left)
+            part = scaled.rows(left)
             points = part.step(x[left.to(x.device)], t * steps[left])
             merits, fit = self._merits(part, points)
             enough = (merits <= start[left] + self.armijo * t * rates[left]).all(1)
@@ -134,20 +136,20 @@ class ParetoAttack(Attack):
                 break
         return there, share, fits
 
-    def _merits(self, view: View, x: Tensor) -> tuple[Tensor, Tensor]:
+    def _merits(self, scaled: ScaledProblem, x: Tensor) -> tuple[Tensor, Tensor]:
         """Merits (B, m): gaps plus the price of the violated constraint; and which rows keep it."""
-        gaps = view.gaps(x)
+        gaps = scaled.gaps(x)
         if self.constraint == "distance":
-            over = self._away(view, x).norm(dim=1) - 1
+            over = self._away(scaled, x).norm(dim=1) - 1
             return gaps + self.penalty * over.clamp(min=0)[:, None], over <= 0
         if self.constraint == "argmax":
-            return gaps, view.problem.kept(x).cpu()
+            return gaps, scaled.problem.kept(x).cpu()
         return gaps, torch.ones(len(gaps), dtype=torch.bool)
 
-    def _away(self, view: View, x: Tensor) -> Tensor:
+    def _away(self, scaled: ScaledProblem, x: Tensor) -> Tensor:
         """(B, C) change of the probabilities, in units of the limit."""
-        return view.away(x)[:, : view.clean.shape[1]] * self._scale(view)[:, None]
+        return scaled.away(x)[:, : scaled.clean.shape[1]] * self._scale(scaled)[:, None]
 
-    def _scale(self, view: View) -> Tensor:
-        """(B,) the view's unit of a change of the prediction over the limit's."""
-        return torch.ones_like(view.margin) if self.limit is None else view.margin / self.limit
+    def _scale(self, scaled: ScaledProblem) -> Tensor:
+        """(B,) the problem's unit of a change of the prediction over the limit's."""
+        return torch.ones_like(scaled.margin) if self.limit is None else scaled.margin / self.limit

@@ -16,13 +16,13 @@ from r2et.explain import Explainer
 from r2et.models.output import classes, logits, predict, target_rows
 from r2et.rank import ranking, top_k_mask
 from r2et.rank.order import mask_of
-from r2et.region import Ball, Region, as_ball
+from r2et.region import NormBall, Region, as_ball
 
-Objective: TypeAlias = Callable[[Tensor, "Problem"], Tensor]
+Objective: TypeAlias = Callable[[Tensor, "AttackProblem"], Tensor]
 
 
 @dataclass(frozen=True)
-class Problem:
+class AttackProblem:
     """B rows of one model, under one explanation, in one region.
 
     x: (B, ...). label: (B,) predicted class, which must stay. target: (B,) explained class.
@@ -44,7 +44,7 @@ class Problem:
     top: Tensor
 
     @staticmethod
-    def pose(
+    def from_model(
         where: str,
         model: nn.Module,
         explainer: Explainer,
@@ -53,7 +53,7 @@ class Problem:
         k: int,
         target: Tensor | int | None,
         number: Tensor | None = None,
-    ) -> Problem:
+    ) -> AttackProblem:
         """The problem at clean inputs x; everything about it is checked here, once."""
         require(isinstance(explainer, Explainer), where, "explainer", "an Explainer", explainer)
         region.check(x)
@@ -64,13 +64,13 @@ class Problem:
             chosen = label if given is None else given
             scores = explainer(model, x, chosen)
         check_k(where, k, scores.shape[1])
-        return Problem(
+        return AttackProblem(
             *(where, model, explainer, region, k, x, label, chosen, number, scores),
             order=ranking(scores),
             top=top_k_mask(scores, k),
         )
 
-    def rows(self, index: Tensor) -> Problem:
+    def rows(self, index: Tensor) -> AttackProblem:
         """The same problem for some of its rows."""
         names = ("x", "label", "target", "number", "scores", "order", "top")
         return replace(self, **{name: getattr(self, name)[index] for name in names})
@@ -125,7 +125,7 @@ class Problem:
         return lowest < highest - slack
 
     @property
-    def ball(self) -> Ball:
+    def ball(self) -> NormBall:
         """The region, for what needs a radius."""
         return as_ball(self.where, self.region)
 

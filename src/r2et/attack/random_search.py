@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from r2et.attack.base import Attack, Judge, Proposal, check_count
-from r2et.attack.problem import Problem
+from r2et.attack.problem import AttackProblem
 from r2et.errors import require
 from r2et.models.output import CHUNK_NUMBERS
 from r2et.region import Linf
@@ -33,13 +33,13 @@ class RandomSearch(Attack):
         return self.points
 
     def propose(
-        self, problem: Problem, judge: Judge, generator: torch.Generator
+        self, problem: AttackProblem, judge: Judge, generator: torch.Generator
     ) -> Iterator[Proposal]:
         yield from scatter(problem, judge, generator, self.points)
 
 
 def scatter(
-    problem: Problem,
+    problem: AttackProblem,
     judge: Judge,
     generator: torch.Generator,
     points: int,
@@ -60,7 +60,7 @@ def scatter(
         points -= count
 
 
-def push_out(problem: Problem, points: Tensor) -> Tensor:
+def push_out(problem: AttackProblem, points: Tensor) -> Tensor:
     """Points (m * B, ...) moved away from x as far as the region goes: a box, to its corners."""
     x = problem.x.repeat(len(points) // len(problem.x), *[1] * (problem.x.ndim - 1))
     ball = problem.ball

@@ -10,10 +10,10 @@ import torch
 
 from r2et.attack import objectives
 from r2et.attack.base import Attack, Judge, Proposal
-from r2et.attack.descent import Descent
-from r2et.attack.gradient import transferred
-from r2et.attack.local import climb, cross_boundaries
-from r2et.attack.problem import Objective, Problem
+from r2et.attack.gradient_attacks import transferred
+from r2et.attack.local_search import climb, cross_boundaries
+from r2et.attack.pgd import ProjectedDescent
+from r2et.attack.problem import AttackProblem, Objective
 from r2et.attack.random_search import scatter
 from r2et.attack.surrogate import surrogates
 from r2et.errors import require
@@ -89,7 +89,7 @@ class StrongAttack(Attack):
         return search + p.descents * p.steps
 
     def propose(
-        self, problem: Problem, judge: Judge, generator: torch.Generator
+        self, problem: AttackProblem, judge: Judge, generator: torch.Generator
     ) -> Iterator[Proposal]:
         plan = PLANS[self.budget]
         yield from scatter(problem, judge, generator, plan.random // 2)
@@ -103,7 +103,7 @@ class StrongAttack(Attack):
     def _descend(
         self,
         plan: Plan,
-        problem: Problem,
+        problem: AttackProblem,
         judge: Judge,
         generator: torch.Generator,
         *,
@@ -112,7 +112,7 @@ class StrongAttack(Attack):
         radius = problem.ball.radius
         for copy in surrogates(problem, plan.sharpness):
             for objective in OBJECTIVES:
-                descent = Descent(
+                descent = ProjectedDescent(
                     objective,
                     plan.steps,
                     size=lambda step: radius * (0.3 * (1 - step / plan.steps) + 0.01),

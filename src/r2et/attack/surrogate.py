@@ -5,12 +5,12 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from r2et.attack.problem import Problem
+from r2et.attack.problem import AttackProblem
 from r2et.models import smooth
-from r2et.models.functional import Watched
+from r2et.models.functional_smoothing import Watched
 
 
-def surrogates(problem: Problem, sharpness: tuple[float, ...]) -> list[nn.Module | None]:
+def surrogates(problem: AttackProblem, sharpness: tuple[float, ...]) -> list[nn.Module | None]:
     """Copies with softplus_rho, one per sharpness; [None], the real network, if it is smooth.
 
     rho is sharpness over the typical change of a pre-activation within the region: so the soft
@@ -28,7 +28,7 @@ def surrogates(problem: Problem, sharpness: tuple[float, ...]) -> list[nn.Module
     return copies
 
 
-def preactivation_change(problem: Problem) -> float:
+def preactivation_change(problem: AttackProblem) -> float:
     """Median change of what enters a kinked activation, from x to random points of the region."""
     few = problem.x[:64]
     generator = torch.Generator().manual_seed(0)

@@ -10,10 +10,10 @@ import torch
 from torch import Tensor, nn
 
 from r2et.attack.base import Attack, AttackResult, Judge, Proposal, check_between, check_count
-from r2et.attack.gradient import check_differentiable, surrogate
-from r2et.attack.problem import Problem
-from r2et.attack.trust_search import Outcome, Rules, Search
-from r2et.attack.view import View
+from r2et.attack.gradient_attacks import check_differentiable, surrogate
+from r2et.attack.problem import AttackProblem
+from r2et.attack.scaled_problem import ScaledProblem
+from r2et.attack.trust_region_search import Outcome, TrustRegionRules, TrustRegionSearch
 from r2et.errors import require
 from r2et.explain import Explainer
 
@@ -59,7 +59,9 @@ class TrustRegionAttack(Attack):
     tolerance: float = 0.01
     beyond: bool = False
     rho: float | None = 5.0
-    observer: Callable[[Search], None] | None = field(default=None, repr=False, compare=False)
+    observer: Callable[[TrustRegionSearch], None] | None = field(
+        default=None, repr=False, compare=False
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -84,15 +86,15 @@ class TrustRegionAttack(Attack):
         return self.steps
 
     def propose(
-        self, problem: Problem, judge: Judge, generator: torch.Generator
+        self, problem: AttackProblem, judge: Judge, generator: torch.Generator
     ) -> Iterator[Proposal]:
         del generator
         check_differentiable(problem)
         source = problem.model if self.rho is None else surrogate(problem.model, self.rho)
         weights = (self.prediction, self.input)
-        search = Search(
-            View.of(problem, source, "all", self.epsilon),
-            Rules(weights, self.trust, self.gamma, self.eta, self.tolerance),
+        search = TrustRegionSearch(
+            ScaledProblem.of(problem, source, "all", self.epsilon),
+            TrustRegionRules(weights, self.trust, self.gamma, self.eta, self.tolerance),
         )
         for _ in range(self.steps):
             moved = search.iterate().to(problem.x.device)
@@ -117,9 +119,9 @@ class TrustRegionAttack(Attack):
         target: Tensor | int | None = None,
     ) -> TrustRegionTrace:
         """The attack, with its number of iterations, its outcome and the gaps it met per row."""
-        found: dict[int, Search] = {}  # one for each chunk of rows, in order
+        found: dict[int, TrustRegionSearch] = {}  # one for each chunk of rows, in order
 
-        def note(search: Search) -> None:
+        def note(search: TrustRegionSearch) -> None:
             found[id(search)] = search
             if self.observer is not None:
                 self.observer(search)
@@ -135,7 +137,7 @@ class TrustRegionAttack(Attack):
             outcome=tuple(
                 Outcome.FLIPPED if f else end for f, end in zip(flipped, ends, strict=True)
             ),
-            h_up=torch.cat([s.h_up * s.view.size for s in searches]),
-            h_low=torch.cat([s.h_low * s.view.size for s in searches]),
+            h_up=torch.cat([s.h_up * s.scaled.size for s in searches]),
+            h_low=torch.cat([s.h_low * s.scaled.size for s in searches]),
             objectives=torch.cat([s.alive.sum(1) for s in searches]),
         )

@@ -17,7 +17,7 @@ from r2et.checks import check_model_input
 from r2et.errors import InputError, require
 from r2et.explain import Explainer, Gradient
 from r2et.files import check_writable
-from r2et.models.ending import check_logits
+from r2et.models.logits_check import check_logits
 from r2et.rank import distinct_top_k, largest_top_k_share
 from r2et.region import L2, Linf
 from r2et.train import Trained

@@ -13,7 +13,7 @@ from torch import nn
 from r2et.attack.strong import PLANS, Budget
 from r2et.errors import require
 from r2et.explain import Explainer, Gradient
-from r2et.region import L2, Ball, Region, as_ball
+from r2et.region import L2, NormBall, Region, as_ball
 
 WHERE = "audit"
 BEYOND = 3.0  # how many radii away the smallest change is looked for
@@ -61,7 +61,7 @@ class Settings:
         require(good, WHERE, "level", "above 0 and below 1", self.level)
 
     @property
-    def ball(self) -> Ball:
+    def ball(self) -> NormBall:
         """The region, which has a radius."""
         return as_ball(WHERE, self.region)
 
@@ -73,7 +73,7 @@ class Settings:
     def norm(self) -> Literal["l2", "linf"]:
         return "l2" if isinstance(self.ball, L2) else "linf"
 
-    def ball_of(self, radius: float) -> Ball:
+    def ball_of(self, radius: float) -> NormBall:
         """The region with another radius."""
         return replace(self.ball, radius=radius)
 

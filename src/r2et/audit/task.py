@@ -14,7 +14,7 @@ from r2et.audit.result import Audit
 from r2et.audit.run import audit, weights_digest
 from r2et.errors import InputError, require
 from r2et.files import check_writable
-from r2et.region import L2, Ball, Linf
+from r2et.region import L2, Linf, NormBall
 from r2et.wording import rows_text
 
 WHERE = "audit"
@@ -108,7 +108,7 @@ class Request:
             )
         return found, partial
 
-    def _asked(self, opened: Opened, data: Rows) -> tuple[int, Ball]:
+    def _asked(self, opened: Opened, data: Rows) -> tuple[int, NormBall]:
         """k and the region, from the options or else from the training."""
         trained = opened.trained
         k = self.k if self.k is not None or trained is None else trained.k

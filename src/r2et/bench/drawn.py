@@ -13,8 +13,8 @@ from r2et.data import Data
 from r2et.explain import Explainer
 from r2et.rank import ranking, thickness
 from r2et.rank.bounds import score_jacobian
-from r2et.rank.weights import Kind as Quantity
-from r2et.rank.weights import ordered_share, rank_weights
+from r2et.rank.thickness_weights import Kind as Quantity
+from r2et.rank.thickness_weights import ordered_share, rank_weights
 from r2et.region import L2, Region
 
 # Of the way to the attack's points. Ten were too few: an attack stops soon after a swap, and what

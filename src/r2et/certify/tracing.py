@@ -15,7 +15,7 @@ from r2et.certify.activation import activation
 from r2et.certify.calls import MAKERS, Call
 from r2et.certify.steps import Join, Kind, Program, Reshape, Step
 from r2et.errors import InputError, require
-from r2et.models.hinge import SoftHinge
+from r2et.models.piecewise_linear import SoftHinge
 
 SUPPORTED = (
     "Linear, Conv2d, BatchNorm, average and max pooling, Flatten, sums, ReLU, LeakyReLU, "

@@ -4,7 +4,7 @@ from r2et.explain.base import Explainer
 from r2et.explain.captum_adapter import Captum
 from r2et.explain.concept import Concept
 from r2et.explain.gradient import Gradient, GradientTimesInput
-from r2et.explain.integrated import IntegratedGradients
+from r2et.explain.integrated_gradients import IntegratedGradients
 from r2et.explain.quantus_adapter import quantus_explain
 from r2et.explain.smoothgrad import SmoothGrad
 

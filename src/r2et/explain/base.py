@@ -14,7 +14,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from r2et.checks import all_finite, check_model_input
 from r2et.errors import RowError, require, row_numbers
-from r2et.explain.reduce import REDUCTIONS, Reduction, normalized
+from r2et.explain.reductions import REDUCTIONS, Reduction, normalized
 from r2et.models.output import (
     CHUNK_NUMBERS,
     classes,
@@ -34,7 +34,7 @@ OF: tuple[Of, ...] = ("log_odds", "logit", "probability", "loss")
 class Explainer(ABC):
     """Scores of a model's features: model, x (B, ...) -> (B, n); larger is more important.
 
-    reduce: how an attribution becomes one score per feature (see r2et.explain.reduce).
+    reduce: how an attribution becomes one score per feature (see r2et.explain.reductions).
     normalize: scale each row's absolute scores to sum 1. chunk: rows per forward pass; by default
     as many as hold 2^18 input numbers.
     """

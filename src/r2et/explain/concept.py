@@ -12,7 +12,7 @@ from torch.utils.hooks import RemovableHandle
 
 from r2et.errors import InputError, require
 from r2et.explain.base import Explainer
-from r2et.explain.reduce import Reduction
+from r2et.explain.reductions import Reduction
 from r2et.models.output import logits
 
 

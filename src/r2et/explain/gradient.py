@@ -8,7 +8,7 @@ from typing import ClassVar, final
 import torch
 from torch import Tensor
 
-from r2et.explain.path import PathExplainer, over_rows
+from r2et.explain.path_gradients import PathExplainer, over_rows
 from r2et.models.output import class_logit, log_odds
 
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from r2et.errors import require
-from r2et.explain.path import PathExplainer
+from r2et.explain.path_gradients import PathExplainer
 
 
 @final

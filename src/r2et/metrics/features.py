@@ -10,7 +10,7 @@ from torch import Tensor
 
 from r2et.errors import require
 from r2et.explain import Concept, Explainer
-from r2et.explain.reduce import Reduction
+from r2et.explain.reductions import Reduction
 
 PERCENT = (1, 5, 10, 20, 50)
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from r2et.errors import InputError, describe, first_line, require
-from r2et.models.settings import check_counts, check_widths
+from r2et.models.network import check_counts, check_widths
 from r2et.models.siamese import Siamese
 
 NODE_FEATURES = ("adjacency", "identity", "strength")
@@ -21,6 +21,36 @@ class Magnitude(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return x.abs()
+
+
+class GraphConvolution(nn.Module):
+    """S X W + b on a graph that is already normalised, with the weights of torch_geometric's layer.
+
+    DenseGCNConv itself divides by row sums clamped to 1 or more. With negative edges a sum says
+    nothing about a node's weight, and at 1 the clamp puts a kink into the graph's gradient. So
+    its weights are used, and the normalisation is left to the network.
+    """
+
+    def __init__(self, inputs: int, outputs: int) -> None:
+        super().__init__()
+        try:
+            # Its import takes seconds and warns about itself; the device matters when a network is
+            # built without storage, whose rule must not reach what that import creates.
+            with warnings.catch_warnings(), torch.device("cpu"):
+                warnings.simplefilter("ignore")
+                from torch_geometric.nn.dense import DenseGCNConv
+        except ImportError as error:
+            install, reason = "pip install 'r2et[graph]'", describe(first_line(error))
+            raise InputError(
+                f"SiameseGCN: torch_geometric must be installed ({install}), got {reason}."
+            ) from error
+        layer = DenseGCNConv(inputs, outputs)
+        self.lin, self.bias = layer.lin, layer.bias
+
+    def forward(self, x: Tensor, walk: Tensor) -> Tensor:
+        """x: (B, N, features), or without B; walk: (B, N, N), S. Returns (B, N, out)."""
+        out: Tensor = walk @ self.lin(x) + self.bias
+        return out
 
 
 @final
@@ -60,9 +90,9 @@ class SiameseGCN(Siamese):
             "classes": classes,
         }
         self.magnitude = Magnitude()
-        self.first = _graph_convolution(1 if features == "strength" else nodes, hidden)
+        self.first = GraphConvolution(1 if features == "strength" else nodes, hidden)
         self.activation = nn.ReLU()
-        self.second = _graph_convolution(hidden, dimension)
+        self.second = GraphConvolution(hidden, dimension)
 
     def embed(self, x: Tensor) -> Tensor:
         """(B, N, N) or (B, N(N-1)/2) graphs -> (B, d) embeddings."""
@@ -92,17 +122,3 @@ class SiameseGCN(Siamese):
         row, column = torch.triu_indices(n, n, 1, device=x.device)
         upper = x.new_zeros(len(x), n * n).index_copy(1, row * n + column, x).view(-1, n, n)
         return upper + upper.transpose(1, 2)
-
-
-def _graph_convolution(inputs: int, outputs: int) -> nn.Module:
-    try:
-        # Its import takes seconds and warns about itself; the device matters when a network is
-        # built without storage, whose rule must not reach what that import creates.
-        with warnings.catch_warnings(), torch.device("cpu"):
-            warnings.simplefilter("ignore")
-            from r2et.models.gcn_layer import GraphConvolution
-    except ImportError as error:
-        what, found = "installed (pip install 'r2et[graph]')", describe(first_line(error))
-        raise InputError(f"SiameseGCN: torch_geometric must be {what}, got {found}.") from error
-    layer: nn.Module = GraphConvolution(inputs, outputs)
-    return layer

@@ -9,7 +9,7 @@ from typing import final
 from torch import Tensor, nn
 
 from r2et.errors import require
-from r2et.models.settings import Network, check_counts, check_widths
+from r2et.models.network import Network, check_counts, check_widths
 
 ACTIVATIONS: dict[str, type[nn.Module]] = {
     "elu": nn.ELU,

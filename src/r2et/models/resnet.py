@@ -7,7 +7,7 @@ from typing import final
 from torch import Tensor, nn
 
 from r2et.errors import require
-from r2et.models.settings import Network, check_counts
+from r2et.models.network import Network, check_counts
 
 
 def _conv(a: int, b: int, size: int, stride: int = 1) -> list[nn.Module]:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from r2et.errors import require
-from r2et.models.settings import Network, check_counts
+from r2et.models.network import Network, check_counts
 
 NORM_FLOOR = 1e-6
 

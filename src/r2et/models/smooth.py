@@ -12,19 +12,19 @@ import torch
 from torch import Tensor, nn
 
 from r2et.errors import InputError, describe, first_line, require
-from r2et.models import hinge
-from r2et.models.functional import FUNCTIONS, Softened
+from r2et.models import piecewise_linear
+from r2et.models.functional_smoothing import FUNCTIONS, Softened
 from r2et.models.gcn import Magnitude
-from r2et.models.hinge import Hinge, SoftHinge, SoftMagnitude, SoftPReLU
+from r2et.models.piecewise_linear import Hinge, SoftHinge, SoftMagnitude, SoftPReLU
 
 MODULES: dict[type[nn.Module], Callable[[Any], Hinge | None]] = {
-    nn.ReLU: lambda _: hinge.relu(),
-    nn.ReLU6: lambda _: hinge.clip(0.0, 6.0),
-    nn.LeakyReLU: lambda module: hinge.leaky(module.negative_slope),
-    nn.Hardtanh: lambda module: hinge.clip(module.min_val, module.max_val),
-    nn.Hardsigmoid: lambda _: hinge.hard_sigmoid(),
-    nn.Hardswish: lambda _: hinge.hard_sigmoid(gated=True),
-    nn.Softshrink: lambda module: hinge.soft_shrink(module.lambd),
+    nn.ReLU: lambda _: piecewise_linear.relu(),
+    nn.ReLU6: lambda _: piecewise_linear.clip(0.0, 6.0),
+    nn.LeakyReLU: lambda module: piecewise_linear.leaky(module.negative_slope),
+    nn.Hardtanh: lambda module: piecewise_linear.clip(module.min_val, module.max_val),
+    nn.Hardsigmoid: lambda _: piecewise_linear.hard_sigmoid(),
+    nn.Hardswish: lambda _: piecewise_linear.hard_sigmoid(gated=True),
+    nn.Softshrink: lambda module: piecewise_linear.soft_shrink(module.lambd),
     nn.Threshold: lambda module: FUNCTIONS["threshold"][1](vars(module)),
 }
 REFUSED: dict[type[nn.Module], str] = {
@@ -127,7 +127,7 @@ def _replacement(name: str, module: nn.Module, rho: float) -> nn.Module:
     inplace = bool(getattr(module, "inplace", False))
     if kind is nn.ReLU and not inplace:
         # torch's own class: whoever reads networks layer by layer knows it.
-        return _like(module, nn.Softplus(beta=rho, threshold=hinge.LINEAR_ABOVE))
+        return _like(module, nn.Softplus(beta=rho, threshold=piecewise_linear.LINEAR_ABOVE))
     return _like(module, SoftHinge(made, rho, inplace=inplace))
 
 

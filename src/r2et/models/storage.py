@@ -21,10 +21,10 @@ from r2et.files import write
 from r2et.lock import locked
 from r2et.models.files import LOCK, contents, folder_path, make_folder
 from r2et.models.gcn import SiameseGCN
-from r2et.models.hinge import LINEAR_ABOVE
 from r2et.models.mlp import MLP
+from r2et.models.network import Network
+from r2et.models.piecewise_linear import LINEAR_ABOVE
 from r2et.models.resnet import ResNet18
-from r2et.models.settings import Network
 from r2et.models.siamese import SiameseCNN
 from r2et.models.smooth import smooth
 from r2et.version import __version__

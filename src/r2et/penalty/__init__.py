@@ -3,9 +3,9 @@
 from r2et.penalty.adversarial import AdversarialTraining
 from r2et.penalty.base import Penalty
 from r2et.penalty.certified import CertifiedRanking
+from r2et.penalty.certified_ratio import CertifiedRatio
 from r2et.penalty.curvature import SSR, EstimatedHessian, ExactHessian
 from r2et.penalty.ranking import R2ET, BallR2ET
-from r2et.penalty.ratio import CertifiedRatio
 
 __all__ = [
     "R2ET",

@@ -12,8 +12,8 @@ from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 from r2et.models.output import logits
 from r2et.penalty.base import RankingPenalty, check_positive
 from r2et.penalty.curvature import unit
+from r2et.penalty.explained_batch import ExplainedBatch
 from r2et.penalty.ranking import mean_gap
-from r2et.penalty.view import View
 
 
 @final
@@ -33,13 +33,13 @@ class AdversarialTraining(RankingPenalty):
         super().__post_init__()
         check_positive("AdversarialTraining", radius=self.radius)
 
-    def ranked_rows(self, view: View) -> Tensor:
-        gaps = mean_gap(view.scores, view.top(self.k))
+    def ranked_rows(self, batch: ExplainedBatch) -> Tensor:
+        gaps = mean_gap(batch.scores, batch.top(self.k))
         (slope,) = torch.autograd.grad(
-            gaps.sum(), view.x, retain_graph=True, allow_unused=True, materialize_grads=True
+            gaps.sum(), batch.x, retain_graph=True, allow_unused=True, materialize_grads=True
         )
-        worse = view.x.detach() - self.radius * unit(slope)
-        return row_losses(logits(view.model, worse, view.where), view.labels)
+        worse = batch.x.detach() - self.radius * unit(slope)
+        return row_losses(logits(batch.model, worse, batch.where), batch.labels)
 
 
 def row_losses(out: Tensor, y: Tensor, reduction: str = "none") -> Tensor:

@@ -16,7 +16,7 @@ from r2et.checks import check_k, check_model_input
 from r2et.errors import require
 from r2et.explain import Explainer, Gradient
 from r2et.models.output import target_rows, undisturbed
-from r2et.penalty.view import View
+from r2et.penalty.explained_batch import ExplainedBatch
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,12 +79,14 @@ class Penalty(ABC):
         as_deployed = undisturbed(model) if out is None else nullcontext()
         with as_deployed, torch.enable_grad(), sdpa_kernel(SDPBackend.MATH):
             explained, labels = (None, fixed) if self.of_labels else (fixed, None)
-            view = View(where, self.explainer, model, x, explained, out, order, noise, labels)
-            return self.rows(view)
+            batch = ExplainedBatch(
+                where, self.explainer, model, x, explained, out, order, noise, labels
+            )
+            return self.rows(batch)
 
     @abstractmethod
-    def rows(self, view: View) -> Tensor:
-        """(B,) from what the view shows of the model at x."""
+    def rows(self, batch: ExplainedBatch) -> Tensor:
+        """(B,) from what the batch shows of the model at x."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,12 +100,12 @@ class RankingPenalty(Penalty):
         whole = type(self.k) is int and self.k > 0
         require(whole, type(self).__name__, "k", "a positive whole number", self.k)
 
-    def rows(self, view: View) -> Tensor:
-        check_k(type(self).__name__, self.k, view.scores.shape[1])
-        return self.ranked_rows(view)
+    def rows(self, batch: ExplainedBatch) -> Tensor:
+        check_k(type(self).__name__, self.k, batch.scores.shape[1])
+        return self.ranked_rows(batch)
 
     @abstractmethod
-    def ranked_rows(self, view: View) -> Tensor:
+    def ranked_rows(self, batch: ExplainedBatch) -> Tensor:
         """(B,), k known to fit."""
 
 

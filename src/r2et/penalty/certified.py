@@ -14,7 +14,7 @@ from r2et.checks import check_k
 from r2et.errors import require
 from r2et.explain import Explainer, Gradient
 from r2et.penalty.base import RankingPenalty, check_positive
-from r2et.penalty.view import View
+from r2et.penalty.explained_batch import ExplainedBatch
 
 # How far from the border, in mean scores, a feature is clearly inside or outside of the top k.
 SOFTNESS = 0.1
@@ -62,29 +62,29 @@ class CertifiedRanking(RankingPenalty):
         """A larger ball has worse bounds and bears less weight: 0.1 at radius 1, 1 at 0.1."""
         return min(0.1 / self.radius, 3.0)
 
-    def rows(self, view: View) -> Tensor:
-        check_k("CertifiedRanking", self.k, view.x[0].numel())
-        return self.ranked_rows(view)
+    def rows(self, batch: ExplainedBatch) -> Tensor:
+        check_k("CertifiedRanking", self.k, batch.x[0].numel())
+        return self.ranked_rows(batch)
 
-    def ranked_rows(self, view: View) -> Tensor:
+    def ranked_rows(self, batch: ExplainedBatch) -> Tensor:
         assert isinstance(self.explainer, Gradient)
         low, scores, _ = margins(
-            view.model,
-            view.x.detach(),
+            batch.model,
+            batch.x.detach(),
             self.radius * self.reach,
             k=self.k,
             norm=self.norm,
             pairs=self.pairs,
-            target=view.given_target,
+            target=batch.given_target,
             of=self.explainer.of,
             signed=self.explainer.reduce == "signed",
-            top=view.given_top(self.k, view.x.flatten(1)),
+            top=batch.given_top(self.k, batch.x.flatten(1)),
         )
         scale = scores.abs().mean(1, keepdim=True).clamp(min=torch.finfo(scores.dtype).tiny)
         found = (self.margin - low / scale).clamp(min=0).mean(1)
         if self.individuality:
             near = 2 * self.radius * self.reach
-            shared = alike(scores / scale, view.x.detach().flatten(1), self.k, near, self.norm)
+            shared = alike(scores / scale, batch.x.detach().flatten(1), self.k, near, self.norm)
             found = found + self.individuality * shared
         return found
 

@@ -11,9 +11,9 @@ from torch import Tensor
 
 from r2et.errors import require
 from r2et.explain import Explainer
-from r2et.explain.path import PathExplainer
+from r2et.explain.path_gradients import PathExplainer
 from r2et.penalty.base import Penalty, check_positive
-from r2et.penalty.view import View
+from r2et.penalty.explained_batch import ExplainedBatch
 
 By: TypeAlias = Literal["difference", "product"]
 FLAT = 0.9  # share of rows without any curvature from which on a penalty is called idle
@@ -39,9 +39,9 @@ class EstimatedHessian(Penalty):
     def random(self) -> bool:
         return draws_direction(self.explainer)
 
-    def rows(self, view: View) -> Tensor:
-        found = along(view, direction(view), self.by, self.step)
-        warn_if_flat(view.where, found)
+    def rows(self, batch: ExplainedBatch) -> Tensor:
+        found = along(batch, direction(batch), self.by, self.step)
+        warn_if_flat(batch.where, found)
         return found
 
 
@@ -50,9 +50,9 @@ class EstimatedHessian(Penalty):
 class ExactHessian(Penalty):
     """Exact-H: the Frobenius norm of H(x); n backward passes, for tables."""
 
-    def rows(self, view: View) -> Tensor:
-        found = safe_norm(jacobian(view.raw, view.x))
-        warn_if_flat(view.where, found)
+    def rows(self, batch: ExplainedBatch) -> Tensor:
+        found = safe_norm(jacobian(batch.raw, batch.x))
+        warn_if_flat(batch.where, found)
         return found
 
 
@@ -72,22 +72,22 @@ class SSR(Penalty):
         good = type(self.steps) is int and self.steps > 0
         require(good, "SSR", "steps", "a positive whole number", self.steps)
 
-    def rows(self, view: View) -> Tensor:
+    def rows(self, batch: ExplainedBatch) -> Tensor:
         # One start for all: a row's eigenvalue does not depend on its batch.
         numbers = torch.Generator().manual_seed(0)
-        start = torch.randn(view.x[0].shape, generator=numbers).to(view.x)
-        v = unit(start.expand_as(view.x))
+        start = torch.randn(batch.x[0].shape, generator=numbers).to(batch.x)
+        v = unit(start.expand_as(batch.x))
         for _ in range(self.steps):
-            v = unit(product(view, v, create_graph=False))
-        found = safe_norm(product(view, v))
-        warn_if_flat(view.where, found)
+            v = unit(product(batch, v, create_graph=False))
+        found = safe_norm(product(batch, v))
+        warn_if_flat(batch.where, found)
         return found
 
 
-def direction(view: View) -> Tensor:
+def direction(batch: ExplainedBatch) -> Tensor:
     """Unit directions (B, ...): along the signs of the attribution, or random ones."""
-    like = view.raw.detach()
-    return unit(like.sign() if like.shape == view.x.shape else view.noise)
+    like = batch.raw.detach()
+    return unit(like.sign() if like.shape == batch.x.shape else batch.noise)
 
 
 def draws_direction(explainer: Explainer) -> bool:
@@ -95,22 +95,22 @@ def draws_direction(explainer: Explainer) -> bool:
     return not isinstance(explainer, PathExplainer)
 
 
-def along(view: View, v: Tensor, by: By, step: float) -> Tensor:
+def along(batch: ExplainedBatch, v: Tensor, by: By, step: float) -> Tensor:
     """||H(x) v|| (B,), by a finite difference of length `step` or by a product."""
     if by == "product":
-        return safe_norm(product(view, v))
-    return safe_norm(view.raw_at(view.x.detach() + step * v) - view.raw) / step
+        return safe_norm(product(batch, v))
+    return safe_norm(batch.raw_at(batch.x.detach() + step * v) - batch.raw) / step
 
 
-def product(view: View, v: Tensor, *, create_graph: bool = True) -> Tensor:
+def product(batch: ExplainedBatch, v: Tensor, *, create_graph: bool = True) -> Tensor:
     """v' H(x), which is H(x) v for a gradient's symmetric H: (B, ...) -> (B, ...)."""
-    same = view.raw.shape == v.shape
+    same = batch.raw.shape == v.shape
     what = "one with x's shape for an exact product (or take by='difference')"
-    require(same, view.where, "explainer", what, type(view.explainer).__name__)
+    require(same, batch.where, "explainer", what, type(batch.explainer).__name__)
     # Without a graph to x there is no curvature: a piecewise-linear network's log-odds.
     (found,) = torch.autograd.grad(
-        (view.raw * v).sum(),
-        view.x,
+        (batch.raw * v).sum(),
+        batch.x,
         create_graph=create_graph,
         retain_graph=True,
         allow_unused=True,

@@ -22,7 +22,7 @@ from r2et.penalty.curvature import (
     unit,
     warn_if_flat,
 )
-from r2et.penalty.view import View
+from r2et.penalty.explained_batch import ExplainedBatch
 from r2et.rank import pairs
 from r2et.rank.pairs import PAIR_SETS, PairSet
 
@@ -58,13 +58,13 @@ class R2ET(RankingPenalty):
     def random(self) -> bool:
         return self.l2 > 0 and draws_direction(self.explainer)
 
-    def ranked_rows(self, view: View) -> Tensor:
-        found = view.scores.new_zeros(len(view.x))
+    def ranked_rows(self, batch: ExplainedBatch) -> Tensor:
+        found = batch.scores.new_zeros(len(batch.x))
         if self.l1:
-            found = self.l1 * gap_term(view, view.scores, self)
+            found = self.l1 * gap_term(batch, batch.scores, self)
         if self.l2:
-            bend = along(view, direction(view), self.by, self.step)
-            warn_if_flat(view.where, bend)
+            bend = along(batch, direction(batch), self.by, self.step)
+            warn_if_flat(batch.where, bend)
             found = found + self.l2 * bend
         return found
 
@@ -105,25 +105,25 @@ class BallR2ET(RankingPenalty):
     def random(self) -> bool:
         return self.l2 > 0
 
-    def ranked_rows(self, view: View) -> Tensor:
-        here = relative(view.scores)
+    def ranked_rows(self, batch: ExplainedBatch) -> Tensor:
+        here = relative(batch.scores)
         found = here.new_zeros(len(here))
         if self.l1:
-            found = self.l1 * gap_term(view, here, self, self.hinge)
+            found = self.l1 * gap_term(batch, here, self, self.hinge)
         if self.l2:
-            ends = view.x.detach() + self.radius * unit(view.noise)
-            there = relative(view.explainer.reduced(view.raw_at(ends)))
+            ends = batch.x.detach() + self.radius * unit(batch.noise)
+            there = relative(batch.explainer.reduced(batch.raw_at(ends)))
             found = found + self.l2 * safe_norm(there - here)
         return found
 
 
 def gap_term(
-    view: View, scores: Tensor, chosen: R2ET | BallR2ET, hinge: float | None = None
+    batch: ExplainedBatch, scores: Tensor, chosen: R2ET | BallR2ET, hinge: float | None = None
 ) -> Tensor:
     """Mean over the chosen pairs of -h, of exp(-h), or of max(hinge - h, 0): (B,)."""
     k, n = chosen.k, scores.shape[1]
     if chosen.pairs == "all" and hinge is None:
-        top = view.top(k)
+        top = batch.top(k)
         if chosen.form == "gap":
             return -mean_gap(scores, top)
         # The mean of exp(I_j - I_i) over all pairs is a product of two means.
@@ -131,7 +131,7 @@ def gap_term(
         salient = (-scores.gather(1, top)).logsumexp(1)
         return (others + salient - math.log(k * (n - k))).exp()
     places = pairs(n, k, chosen.pairs, chosen.count).to(scores.device)
-    first = view.top(int(places.max()) + 1)
+    first = batch.top(int(places.max()) + 1)
     ranked = scores.gather(1, first)
     gaps = ranked[:, places[:, 0]] - ranked[:, places[:, 1]]
     if hinge is not None:

@@ -1,7 +1,9 @@
 """Rankings of features: order, gaps, thickness, and how alike two explanations are."""
 
 from r2et.rank.bounds import ThicknessBounds, first_order_thickness, thickness_bounds
-from r2et.rank.compare import (
+from r2et.rank.order import ranking, top_k, top_k_mask
+from r2et.rank.pairs import gap, gap_sum, pair_gap, pairs
+from r2et.rank.similarity import (
     distinct_top_k,
     effective_top_k,
     largest_top_k_share,
@@ -9,8 +11,6 @@ from r2et.rank.compare import (
     pearson,
     precision_at_k,
 )
-from r2et.rank.order import ranking, top_k, top_k_mask
-from r2et.rank.pairs import gap, gap_sum, pair_gap, pairs
 from r2et.rank.thickness import pairwise_thickness, thickness
 
 __all__ = [

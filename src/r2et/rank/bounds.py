@@ -14,7 +14,7 @@ from r2et.explain import Explainer
 from r2et.explain.base import ScoresFn
 from r2et.rank.order import ranking
 from r2et.rank.pairs import gap
-from r2et.rank.paths import scores_function
+from r2et.rank.sampling_paths import scores_function
 
 
 class ThicknessBounds(NamedTuple):

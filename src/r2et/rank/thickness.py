@@ -12,8 +12,8 @@ from r2et.errors import require
 from r2et.explain import Explainer
 from r2et.explain.base import ScoresFn
 from r2et.rank.order import ranking
-from r2et.rank.paths import Distribution, Paths, scores_function
-from r2et.rank.weights import KINDS, Kind, ordered_share, rank_weights
+from r2et.rank.sampling_paths import Distribution, SamplingPaths, scores_function
+from r2et.rank.thickness_weights import KINDS, Kind, ordered_share, rank_weights
 from r2et.region import Region
 
 
@@ -51,7 +51,7 @@ def thickness(
     require(kind in KINDS, "thickness", "kind", f"one of {', '.join(KINDS)}", kind)
     require(over in ("mean", "min"), "thickness", "over", "mean or min", over)
     where, blocks = "thickness", []
-    paths = Paths(where, distribution, region, sigma, x_adv, samples, points, generator)
+    paths = SamplingPaths(where, distribution, region, sigma, x_adv, samples, points, generator)
     for part, ways in paths.blocks(model, x):
         scores = scores_function(where, model, part, explainer)
         order = clean_ranking(where, scores, part, k)
@@ -88,7 +88,7 @@ def pairwise_thickness(
     where = "pairwise_thickness"
     require(kind in ("gap", "probability"), where, "kind", "gap or probability", kind)
     blocks = []
-    paths = Paths(where, distribution, region, sigma, x_adv, samples, points, generator)
+    paths = SamplingPaths(where, distribution, region, sigma, x_adv, samples, points, generator)
     for part, ways in paths.blocks(model, x):
         scores = scores_function(where, model, part, explainer)
         order = clean_ranking(where, scores, part, k)

@@ -1,8 +1,8 @@
 """Where a perturbed input may lie."""
 
-from r2et.region.ball import Ball, as_ball
-from r2et.region.balls import L2, Linf
 from r2et.region.base import Region
 from r2et.region.feasible import Feasible
+from r2et.region.norm_ball import NormBall, as_ball
+from r2et.region.norms import L2, Linf
 
-__all__ = ["L2", "Ball", "Feasible", "Linf", "Region", "as_ball"]
+__all__ = ["L2", "Feasible", "Linf", "NormBall", "Region", "as_ball"]

@@ -14,11 +14,13 @@ from torch import Tensor
 from r2et.checks import check_input, check_same_shape
 from r2et.errors import require
 from r2et.region.base import Region
-from r2et.region.choices import Choices, drawn, patterns, ways
-from r2et.region.columns import (
+from r2et.region.label_switches import LabelSwitches, drawn, patterns, ways
+from r2et.region.number_moves import NumberMoves
+from r2et.region.parsing import as_number
+from r2et.region.table_layout import (
     MEASURED,
-    Layout,
-    Number,
+    NumberColumn,
+    TableLayout,
     TableSchema,
     as_columns,
     as_pairs,
@@ -26,8 +28,6 @@ from r2et.region.columns import (
     check_schema,
     layout,
 )
-from r2et.region.numbers import Numbers
-from r2et.region.settings import as_number
 
 BLOCK = 2**18  # numbers of points held at once while they are listed
 
@@ -217,16 +217,21 @@ class Feasible(Region):
             yield choices.write(at.repeat(len(offsets), 1, 1), offsets)
 
     def _place(
-        self, x: Tensor, numbers: Numbers, values: Tensor, choices: Choices, offsets: Tensor
+        self,
+        x: Tensor,
+        numbers: NumberMoves,
+        values: Tensor,
+        choices: LabelSwitches,
+        offsets: Tensor,
     ) -> Tensor:
         """x (m, B, n) with its numbers set to values (m, B, M) and its labels switched."""
         out = x.clone()
         out[..., numbers.features] = values
         return choices.write(out, offsets)
 
-    def _rows(self, x: Tensor) -> tuple[Numbers, Choices]:
+    def _rows(self, x: Tensor) -> tuple[NumberMoves, LabelSwitches]:
         choices = self._layout.choices if self.switches else ()
-        return Numbers(self._numbers, x), Choices(choices, self.switches, x)
+        return NumberMoves(self._numbers, x), LabelSwitches(choices, self.switches, x)
 
     def _moves(self) -> tuple[tuple[str, float], ...]:
         """How far each free number moves, in units."""
@@ -236,13 +241,13 @@ class Feasible(Region):
         return tuple((column.name, self.moves) for column in free)
 
     @cached_property
-    def _layout(self) -> Layout:
+    def _layout(self) -> TableLayout:
         units = dict(self.units or ())
         reach = {name: far * units.get(name, 1.0) for name, far in self._moves()}
         return layout(type(self).__name__, self.schema, reach, self.grid, self.frozen)
 
     @property
-    def _numbers(self) -> tuple[Number, ...]:
+    def _numbers(self) -> tuple[NumberColumn, ...]:
         return self._layout.numbers
 
     @cached_property

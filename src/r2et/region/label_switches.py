@@ -12,7 +12,7 @@ from itertools import combinations, product
 import torch
 from torch import Tensor
 
-from r2et.region.columns import Choice
+from r2et.region.table_layout import LabelColumn
 
 
 def ways(sizes: Sequence[int], most: int) -> list[list[int]]:
@@ -57,10 +57,10 @@ def drawn(sizes: Sequence[int], most: int, share: Tensor) -> Tensor:
     return offsets
 
 
-class Choices:
+class LabelSwitches:
     """G columns of labels of B rows, of which at most `most` may be switched."""
 
-    def __init__(self, choices: Sequence[Choice], most: int, flat: Tensor) -> None:
+    def __init__(self, choices: Sequence[LabelColumn], most: int, flat: Tensor) -> None:
         self.most = min(most, len(choices))
         self.sizes = [choice.size for choice in choices]
         self.spans = [choice.features for choice in choices]

@@ -13,10 +13,10 @@ from torch import Tensor
 
 from r2et.checks import check_input
 from r2et.errors import require
-from r2et.region.settings import as_number
+from r2et.region.parsing import as_number
 
 MEASURED = ("number", "integer", "date")
-Pairs: TypeAlias = tuple[tuple[str, float], ...]
+ColumnValues: TypeAlias = tuple[tuple[str, float], ...]
 
 
 class TableColumn(Protocol):
@@ -42,7 +42,7 @@ class TableSchema(Protocol):
 
 
 @dataclass(frozen=True)
-class Number:
+class NumberColumn:
     """A column that may move by up to `reach` raw units in steps of `step`; 0: any value.
 
     feature, flag: where its value and its missing-flag are. integer: only whole values are real.
@@ -59,7 +59,7 @@ class Number:
 
 
 @dataclass(frozen=True)
-class Choice:
+class LabelColumn:
     """A column of labels: one feature that is 0 or 1, or several of which one is 1."""
 
     name: str
@@ -72,16 +72,16 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class Layout:
+class TableLayout:
     """What may change, numbers and choices, and what x must look like for that.
 
     choices: of these some may be switched. labels: all columns of labels. flags: all missing-flags.
     """
 
     names: tuple[str, ...]
-    numbers: tuple[Number, ...]
-    choices: tuple[Choice, ...]
-    labels: tuple[Choice, ...]
+    numbers: tuple[NumberColumn, ...]
+    choices: tuple[LabelColumn, ...]
+    labels: tuple[LabelColumn, ...]
     flags: tuple[int, ...]
 
 
@@ -94,7 +94,7 @@ def check_schema(where: str, schema: Any) -> None:
     require(good, where, "schema", "a table's schema, such as load_table(...).schema", schema)
 
 
-def as_pairs(where: str, role: str, given: Any, schema: TableSchema) -> Pairs:
+def as_pairs(where: str, role: str, given: Any, schema: TableSchema) -> ColumnValues:
     """Numbers by column name, of measured columns only, in the schema's order."""
     what = "numbers by column name, such as {'age': 2}"
     good = isinstance(given, Mapping | Sequence) and not isinstance(given, str)
@@ -138,8 +138,12 @@ def check_name(where: str, role: str, name: Any, names: list[str]) -> None:
 
 
 def layout(
-    where: str, schema: TableSchema, reach: Mapping[str, float], grid: Pairs, frozen: Sequence[str]
-) -> Layout:
+    where: str,
+    schema: TableSchema,
+    reach: Mapping[str, float],
+    grid: ColumnValues,
+    frozen: Sequence[str],
+) -> TableLayout:
     """Where each column's features are, and how far each number goes in raw units."""
     steps = dict(grid)
     names: list[str] = []
@@ -148,7 +152,7 @@ def layout(
         start = len(names)
         names += column.features
         if column.kind not in MEASURED:
-            labels.append(Choice(column.name, tuple(range(start, len(names)))))
+            labels.append(LabelColumn(column.name, tuple(range(start, len(names)))))
             continue
         flag = start + 1 if len(column.features) > 1 else None
         flags += [] if flag is None else [flag]
@@ -165,13 +169,13 @@ def layout(
         far = math.floor(far / step + 1e-9) * step if step else far
         integer = column.kind == "integer"
         numbers.append(
-            Number(column.name, start, flag, column.low, column.high, step, far, integer)
+            NumberColumn(column.name, start, flag, column.low, column.high, step, far, integer)
         )
     free = tuple(choice for choice in labels if choice.name not in frozen)
-    return Layout(tuple(names), tuple(numbers), free, tuple(labels), tuple(flags))
+    return TableLayout(tuple(names), tuple(numbers), free, tuple(labels), tuple(flags))
 
 
-def check_rows(where: str, table: Layout, x: Tensor) -> None:
+def check_rows(where: str, table: TableLayout, x: Tensor) -> None:
     """Refuse rows that the schema could not have encoded."""
     check_input(where, x)
     shape = f"of shape (B, {len(table.names)}), the schema's features"

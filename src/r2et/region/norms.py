@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from r2et.region.ball import Ball
+from r2et.region.norm_ball import NormBall
 
 
 @dataclass(frozen=True)
-class L2(Ball):
+class L2(NormBall):
     """The Euclidean ball: ||(x_adv - x) / scale||_2 <= radius."""
 
     def _norm(self, move: Tensor) -> Tensor:
@@ -37,7 +37,7 @@ class L2(Ball):
 
 
 @dataclass(frozen=True)
-class Linf(Ball):
+class Linf(NormBall):
     """The box: max |x_adv - x| / scale <= radius."""
 
     def _norm(self, move: Tensor) -> Tensor:

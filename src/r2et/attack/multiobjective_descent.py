@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from r2et.attack.cone import Array, Index, Program, Room, by_working_set
+from r2et.attack.socp import Array, ConeProgram, Index, Room, by_working_set
 
 
-class Descent(NamedTuple):
+class CommonDescent(NamedTuple):
     """A step u (N,), the slopes (m,) of all merits along it, and theta <= 0, 0 where critical."""
 
     step: Array
@@ -27,7 +27,7 @@ class Near(NamedTuple):
 
 def common_descent(
     slopes: Array, first: Index, second: Index, room: Room, length: float, near: Near | None = None
-) -> Descent:
+) -> CommonDescent:
     """min over u in room of max over l of g_l . u + ||u||^2 / (2 length), g_l = s_i - s_j.
 
     The method of Fliege and Svaiter (2000), where length is 1: far from all limits the answer is
@@ -41,7 +41,8 @@ def common_descent(
         return along
 
     def solve(some: Index) -> Array:
-        program = Program(2, slopes, first[some], second[some])  # extra: largest rate, violation
+        # The two extra numbers: the largest rate, and the violation.
+        program = ConeProgram(2, slopes, first[some], second[some])
         program.gaps([-1.0, 0.0], 1.0, np.zeros(len(some)))
         program.positive(1)
         if near is not None:
@@ -54,4 +55,4 @@ def common_descent(
     if near is not None:
         over, start = (np.linalg.norm(near.f + near.jacobian @ u) for u in (step, 0 * step))
         along = along + near.penalty * (max(0.0, over - 1) - max(0.0, start - 1))
-    return Descent(step, along, float(along.max() + step @ step / (2 * length)))
+    return CommonDescent(step, along, float(along.max() + step @ step / (2 * length)))

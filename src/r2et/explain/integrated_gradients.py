@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from r2et.errors import require
-from r2et.explain.path import PathExplainer
+from r2et.explain.path_gradients import PathExplainer
 
 Rule: TypeAlias = Literal["midpoint", "gauss_legendre", "left", "right", "trapezoid"]
 RULES: tuple[Rule, ...] = ("midpoint", "gauss_legendre", "left", "right", "trapezoid")

@@ -12,11 +12,11 @@ from r2et.errors import require
 from r2et.explain import Explainer
 from r2et.explain.base import predicted
 from r2et.explain.gradient import LocalExplainer
-from r2et.explain.path import PathExplainer
+from r2et.explain.path_gradients import PathExplainer
 from r2et.models.output import classes, logits, target_classes
 
 
-class View:
+class ExplainedBatch:
     """Attribution, scores and ranking of a model at x (B, ...), and its attribution elsewhere."""
 
     def __init__(

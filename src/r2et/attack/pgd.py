@@ -10,12 +10,12 @@ from torch import Tensor, nn
 
 from r2et.attack.base import Judge, Proposal
 from r2et.attack.constraints import Constraint, Multipliers
-from r2et.attack.problem import Objective, Problem
+from r2et.attack.problem import AttackProblem, Objective
 from r2et.models.output import log_odds, logits
 
 
 @dataclass(frozen=True)
-class Descent:
+class ProjectedDescent:
     """x <- project(x - size * unit(grad of objective at x)).
 
     surrogate: a network whose explanations give the gradient, where the real one's is blind; the
@@ -37,7 +37,12 @@ class Descent:
     hold: bool = False
 
     def __call__(
-        self, problem: Problem, judge: Judge, start: Tensor | None = None, *, same: bool = True
+        self,
+        problem: AttackProblem,
+        judge: Judge,
+        start: Tensor | None = None,
+        *,
+        same: bool = True,
     ) -> Iterator[Proposal]:
         """Proposals from `start` (B, ...), by default x; `same`: the problem is the judge's own."""
         rows = judge.open_rows()
@@ -69,7 +74,7 @@ class Descent:
         if known and len(rows):
             yield Proposal(x, rows)
 
-    def gradient(self, part: Problem, x: Tensor) -> tuple[Tensor, Tensor]:
+    def gradient(self, part: AttackProblem, x: Tensor) -> tuple[Tensor, Tensor]:
         """Scores (B, n) at x and the objective's gradient (B, ...)."""
         with torch.enable_grad():
             point = x.detach().requires_grad_()
@@ -81,7 +86,7 @@ class Descent:
         return scores.detach(), gradient
 
 
-def held(problem: Problem, x: Tensor, move: Tensor) -> Tensor:
+def held(problem: AttackProblem, x: Tensor, move: Tensor) -> Tensor:
     """The move less what of it would cross the (linearised) decision boundary, or is across it."""
     with torch.enable_grad():
         point = x.detach().requires_grad_()

@@ -11,7 +11,7 @@ from torch import Tensor
 from r2et.errors import require
 from r2et.penalty.base import RankingPenalty, check_positive
 from r2et.penalty.curvature import jacobian, unit, warn_if_flat
-from r2et.penalty.view import View
+from r2et.penalty.explained_batch import ExplainedBatch
 
 
 @final
@@ -38,22 +38,22 @@ class CertifiedRatio(RankingPenalty):
     def random(self) -> bool:
         return self.samples > 0
 
-    def ranked_rows(self, view: View) -> Tensor:
-        k, order = self.k, view.top(view.scores.shape[1])
-        squares = self._squared_distances(view, order)
-        warn_if_flat(view.where, squares.amax((1, 2)).clamp(min=0))
+    def ranked_rows(self, batch: ExplainedBatch) -> Tensor:
+        k, order = self.k, batch.top(batch.scores.shape[1])
+        squares = self._squared_distances(batch, order)
+        warn_if_flat(batch.where, squares.amax((1, 2)).clamp(min=0))
         # Kept above 0, where the root has no slope.
         steepest = squares.clamp(min=torch.finfo(squares.dtype).eps ** 2).sqrt()
-        ranked = view.scores.gather(1, order)
+        ranked = batch.scores.gather(1, order)
         gaps = ranked[:, :k, None] - ranked[:, None, k:]
         ratio = gaps / steepest
         return -ratio.amin((1, 2)).clamp(max=self.cap)
 
-    def _squared_distances(self, view: View, order: Tensor) -> Tensor:
+    def _squared_distances(self, batch: ExplainedBatch, order: Tensor) -> Tensor:
         """Largest ||H_i - H_j||^2 seen, up to rounding, H the scores' Jacobian: (B, k, n - k)."""
         found = None
         for index in range(self.samples + 1):
-            there = view if index == 0 else self._elsewhere(view, index)
+            there = batch if index == 0 else self._elsewhere(batch, index)
             rows = jacobian(there.scores, there.x)
             rows = rows.gather(1, order[:, :, None].expand_as(rows))
             salient, other = rows[:, : self.k], rows[:, self.k :]
@@ -67,8 +67,8 @@ class CertifiedRatio(RankingPenalty):
         assert found is not None
         return found
 
-    def _elsewhere(self, view: View, index: int) -> View:
-        moves = view.noise.flatten(1)
-        moves = torch.roll(moves, index - 1, dims=1).view_as(view.x)  # other directions, no draws
-        points = view.x.detach() + self.radius * unit(moves)
-        return View(view.where, view.explainer, view.model, points, view.target)
+    def _elsewhere(self, batch: ExplainedBatch, index: int) -> ExplainedBatch:
+        moves = batch.noise.flatten(1)
+        moves = torch.roll(moves, index - 1, dims=1).view_as(batch.x)  # other directions, no draws
+        points = batch.x.detach() + self.radius * unit(moves)
+        return ExplainedBatch(batch.where, batch.explainer, batch.model, points, batch.target)

@@ -7,20 +7,20 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from r2et.region.columns import Number
+from r2et.region.table_layout import NumberColumn
 
 # x in float32 is known up to this, whatever type it was turned into since.
 ROUNDING = 2.0**-23
 
 
-class Numbers:
+class NumberMoves:
     """M numbers of B rows; all of its results have x's type, and 0 steps means exactly x.
 
     Values are computed as the schema encodes raw ones, (value - low) / (high - low) in float64, so
     an integer or a day moved here equals, bit for bit, the same one read from a table.
     """
 
-    def __init__(self, numbers: Sequence[Number], flat: Tensor) -> None:
+    def __init__(self, numbers: Sequence[NumberColumn], flat: Tensor) -> None:
         def column(name: str) -> Tensor:
             values = [float(getattr(number, name)) for number in numbers]
             return torch.tensor(values, dtype=torch.float64, device=flat.device)

@@ -23,7 +23,7 @@ DISTRIBUTIONS: tuple[Distribution, ...] = ("uniform", "gaussian", "adversarial")
 
 
 @dataclass(frozen=True)
-class Paths:
+class SamplingPaths:
     """The distribution D of eq. (2) and how finely the integral over t is taken."""
 
     where: str
@@ -61,7 +61,9 @@ class Paths:
             drawn = torch.randint(2**62, (), generator=generator)
             object.__setattr__(self, "seed", int(drawn))
 
-    def blocks(self, model: nn.Module | ScoresFn, x: Tensor) -> Iterator[tuple[Tensor, Paths]]:
+    def blocks(
+        self, model: nn.Module | ScoresFn, x: Tensor
+    ) -> Iterator[tuple[Tensor, SamplingPaths]]:
         """Rows of x, and the ways from them, as many at a time as memory allows.
 
         All rows share their draws, so it does not matter where the cuts are. A function of

@@ -14,15 +14,15 @@ from r2et.attack import objectives
 from r2et.attack.base import (
     Attack,
     AttackResult,
-    BothJudge,
+    BestAndLastJudge,
     Judge,
     Proposal,
     check_between,
     check_count,
 )
 from r2et.attack.constraints import CONSTRAINTS, Constraint
-from r2et.attack.descent import Descent
-from r2et.attack.problem import Objective, Problem
+from r2et.attack.pgd import ProjectedDescent
+from r2et.attack.problem import AttackProblem, Objective
 from r2et.errors import require
 from r2et.explain import Explainer
 from r2et.models import smooth
@@ -78,7 +78,7 @@ class GradientAttack(Attack):
         generator: torch.Generator | None = None,
     ) -> tuple[AttackResult, AttackResult]:
         """What keep="best" and keep="last" give, from one run."""
-        best, last = self._run(BothJudge, "last", model, explainer, x, k, target, generator)
+        best, last = self._run(BestAndLastJudge, "last", model, explainer, x, k, target, generator)
         return best, last
 
     @abstractmethod
@@ -86,11 +86,11 @@ class GradientAttack(Attack):
         """What the attack makes small."""
 
     def propose(
-        self, problem: Problem, judge: Judge, generator: torch.Generator
+        self, problem: AttackProblem, judge: Judge, generator: torch.Generator
     ) -> Iterator[Proposal]:
         source = transferred(problem, self.through)
         check_differentiable(source)
-        descent = Descent(
+        descent = ProjectedDescent(
             self.objective(),
             self.steps,
             size=lambda _: self.step_size,
@@ -102,7 +102,7 @@ class GradientAttack(Attack):
         start = self.start(problem, generator)
         yield from descent(source, judge, start, same=source is problem)
 
-    def start(self, problem: Problem, generator: torch.Generator) -> Tensor | None:
+    def start(self, problem: AttackProblem, generator: torch.Generator) -> Tensor | None:
         """Where the descent starts; None is x itself."""
         del problem, generator
         return None
@@ -125,7 +125,7 @@ class MSEAttack(GradientAttack):
     def objective(self) -> Objective:
         return objectives.similarity
 
-    def start(self, problem: Problem, generator: torch.Generator) -> Tensor:
+    def start(self, problem: AttackProblem, generator: torch.Generator) -> Tensor:
         region = problem.region
         move = region.sample(problem.x, generator=generator)[0] - problem.x
         largest = move.flatten(1).norm(dim=1).clamp(min=torch.finfo(move.dtype).tiny)
@@ -151,15 +151,17 @@ class SwapAttack(GradientAttack):
         return objectives.border_gap
 
 
-def transferred(problem: Problem, through: Explainer | None) -> Problem:
+def transferred(problem: AttackProblem, through: Explainer | None) -> AttackProblem:
     """The problem as another explanation sees it: its own ranking, the same inputs."""
     if through is None:
         return problem
     p = problem
-    return Problem.pose(p.where, p.model, through, p.region, p.x, p.k, p.target, p.number)
+    return AttackProblem.from_model(
+        p.where, p.model, through, p.region, p.x, p.k, p.target, p.number
+    )
 
 
-def check_differentiable(problem: Problem) -> None:
+def check_differentiable(problem: AttackProblem) -> None:
     """Refuse an explanation that has no graph."""
     what = "one that can be differentiated (or use RandomSearch, or give `through`)"
     good = problem.explainer.differentiable

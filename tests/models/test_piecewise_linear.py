@@ -11,8 +11,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from r2et.models import hinge
-from r2et.models.hinge import SoftHinge, SoftMagnitude, SoftPReLU, softplus
+from r2et.models import piecewise_linear
+from r2et.models.piecewise_linear import SoftHinge, SoftMagnitude, SoftPReLU, softplus
 
 X = torch.linspace(-8, 8, 41, dtype=torch.float64)
 
@@ -28,14 +28,14 @@ def averaged(function, x, rho):
 @pytest.mark.parametrize(
     ("made", "function"),
     [
-        (hinge.relu(), torch.relu),
-        (hinge.leaky(0.2), nn.LeakyReLU(0.2)),
-        (hinge.leaky(-0.3), nn.LeakyReLU(-0.3)),
-        (hinge.clip(0.0, 6.0), F.relu6),
-        (hinge.clip(-1.5, 0.5), nn.Hardtanh(-1.5, 0.5)),
-        (hinge.floor(2.0), nn.Threshold(2.0, 2.0)),
-        (hinge.hard_sigmoid(), F.hardsigmoid),
-        (hinge.soft_shrink(0.8), nn.Softshrink(0.8)),
+        (piecewise_linear.relu(), torch.relu),
+        (piecewise_linear.leaky(0.2), nn.LeakyReLU(0.2)),
+        (piecewise_linear.leaky(-0.3), nn.LeakyReLU(-0.3)),
+        (piecewise_linear.clip(0.0, 6.0), F.relu6),
+        (piecewise_linear.clip(-1.5, 0.5), nn.Hardtanh(-1.5, 0.5)),
+        (piecewise_linear.floor(2.0), nn.Threshold(2.0, 2.0)),
+        (piecewise_linear.hard_sigmoid(), F.hardsigmoid),
+        (piecewise_linear.soft_shrink(0.8), nn.Softshrink(0.8)),
     ],
 )
 def test_softening_averages_torchs_function_over_logistic_noise(made, function, rho):
@@ -44,7 +44,7 @@ def test_softening_averages_torchs_function_over_logistic_noise(made, function, 
 
 
 def test_a_gated_hinge_is_its_input_times_the_gate():
-    gate, swish = hinge.hard_sigmoid(), hinge.hard_sigmoid(gated=True)
+    gate, swish = piecewise_linear.hard_sigmoid(), piecewise_linear.hard_sigmoid(gated=True)
     torch.testing.assert_close(swish.smooth(X, 3.0), X * gate.smooth(X, 3.0))
     torch.testing.assert_close(swish.smooth(X, 1e6), F.hardswish(X), rtol=0, atol=1e-5)
 
@@ -52,7 +52,7 @@ def test_a_gated_hinge_is_its_input_times_the_gate():
 def test_leaky_softplus_is_its_closed_form():
     rho, slope = 3.0, 0.01
     expected = [slope * v + (1 - slope) * math.log1p(math.exp(rho * v)) / rho for v in X.tolist()]
-    got = SoftHinge(hinge.leaky(slope), rho)(X)
+    got = SoftHinge(piecewise_linear.leaky(slope), rho)(X)
     torch.testing.assert_close(got, torch.tensor(expected, dtype=torch.float64), rtol=1e-14, atol=0)
 
 
@@ -108,9 +108,9 @@ def test_the_smooth_absolute_value_is_0_at_0_below_the_true_one_and_close():
 @pytest.mark.parametrize(
     "module",
     [
-        SoftHinge(hinge.leaky(0.1), 2.0),
-        SoftHinge(hinge.clip(-1, 1), 2.0),
-        SoftHinge(hinge.hard_sigmoid(gated=True), 2.0),
+        SoftHinge(piecewise_linear.leaky(0.1), 2.0),
+        SoftHinge(piecewise_linear.clip(-1, 1), 2.0),
+        SoftHinge(piecewise_linear.hard_sigmoid(gated=True), 2.0),
         SoftPReLU(nn.PReLU(1).double().weight, 2.0),
         SoftMagnitude(2.0),
     ],
@@ -121,7 +121,14 @@ def test_they_are_twice_differentiable(module):
     assert torch.autograd.gradgradcheck(module, x)
 
 
-@pytest.mark.parametrize("made", [hinge.relu(), hinge.leaky(0.1), hinge.hard_sigmoid(gated=True)])
+@pytest.mark.parametrize(
+    "made",
+    [
+        piecewise_linear.relu(),
+        piecewise_linear.leaky(0.1),
+        piecewise_linear.hard_sigmoid(gated=True),
+    ],
+)
 def test_in_place_the_input_itself_is_overwritten(made):
     x = torch.tensor([-1.0, 0.0, 2.0], dtype=torch.float64, requires_grad=True)
     module, apart = (SoftHinge(made, 2.0, inplace=i) for i in (True, False))

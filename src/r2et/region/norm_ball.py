@@ -18,11 +18,11 @@ from torch import Tensor
 from r2et.checks import check_input, check_same_shape
 from r2et.errors import InputError, describe, require
 from r2et.region.base import Region
-from r2et.region.settings import as_number, indices, per_feature
+from r2et.region.parsing import as_number, indices, per_feature
 
 
 @dataclass(frozen=True)
-class Ball(Region):
+class NormBall(Region):
     """Inputs within `radius` of x that keep to `bounds` and leave `frozen` features alone.
 
     bounds: (low, high), each a number or one number per feature. frozen: feature indices.
@@ -261,8 +261,8 @@ class Ball(Region):
         return held
 
 
-def as_ball(where: str, region: Region) -> Ball:
+def as_ball(where: str, region: Region) -> NormBall:
     """The region, for those who need its radius."""
-    if isinstance(region, Ball):
+    if isinstance(region, NormBall):
         return region
     raise InputError(f"{where}: region must be a ball, L2 or Linf, got {describe(region)}.")

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 from torch import nn
 
 from r2et.errors import require
-
-Settings: TypeAlias = dict[str, Any]
 
 
 class Network(nn.Module):
@@ -18,7 +16,7 @@ class Network(nn.Module):
     settings: the constructor's arguments, in types that JSON keeps.
     """
 
-    settings: Settings
+    settings: dict[str, Any]
 
 
 # torch keeps sizes as 64-bit numbers, and multiplies them.

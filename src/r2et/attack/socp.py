@@ -27,7 +27,7 @@ class Room(NamedTuple):
     center: Array | None = None
 
 
-class Program:
+class ConeProgram:
     """min q'v + curvature ||u||^2 / 2 over v = (`extra` numbers, rates (F,), u (N,)), within cones.
 
     slopes: (n, N) of the scores; first, second: (P,) features of the pairs. The rates are those of

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from r2et.errors import InputError
-from r2et.models.ending import check_logits
+from r2et.models.logits_check import check_logits
 
 
 class Ends(nn.Module):

@@ -13,8 +13,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from r2et.attack.cone import Array, Room
-from r2et.attack.problem import Problem
+from r2et.attack.problem import AttackProblem
+from r2et.attack.socp import Array, Room
 from r2et.models.output import logits
 from r2et.rank import pair_gap, ranking
 from r2et.rank.pairs import PairSet, pairs
@@ -32,7 +32,7 @@ class Slopes(NamedTuple):
 
 
 @dataclass(frozen=True)
-class View:
+class ScaledProblem:
     """B rows of a problem, in units. All numbers it gives are float64 on the CPU.
 
     source: the network whose explanation is looked at, often a smooth copy; predictions are the
@@ -41,7 +41,7 @@ class View:
     free: inputs that are not frozen.
     """
 
-    problem: Problem
+    problem: AttackProblem
     source: nn.Module
     order: Tensor
     places: Tensor
@@ -51,15 +51,15 @@ class View:
     free: Tensor
 
     @staticmethod
-    def of(problem: Problem, source: nn.Module, kind: PairSet, unit: float) -> View:
-        """The view with gaps in units of `unit` mean absolute scores."""
+    def of(problem: AttackProblem, source: nn.Module, kind: PairSet, unit: float) -> ScaledProblem:
+        """The problem with gaps in units of `unit` mean absolute scores."""
         n, x = problem.scores.shape[1], problem.x
         with torch.no_grad():
             clean = probabilities(problem, x)
         size = problem.explain(x, model=source).double().abs().mean(1) * unit
         held = torch.zeros(x[0].numel(), dtype=torch.bool)
         held[list(problem.ball.frozen)] = True
-        return View(
+        return ScaledProblem(
             *(problem, source, ranking(problem.scores), pairs(n, problem.k, kind)),
             size=size.cpu().clamp(min=torch.finfo(torch.float32).tiny),
             clean=clean.double().cpu(),
@@ -67,8 +67,8 @@ class View:
             free=(~held).nonzero().flatten(),
         )
 
-    def rows(self, index: Tensor) -> View:
-        """The same view of some rows; index is on the CPU."""
+    def rows(self, index: Tensor) -> ScaledProblem:
+        """The same problem for some rows; index is on the CPU."""
         names = ("order", "size", "clean", "margin")
         chosen = {name: getattr(self, name)[index.to(getattr(self, name).device)] for name in names}
         return replace(self, problem=self.problem.rows(index.to(self.problem.x.device)), **chosen)
@@ -139,7 +139,7 @@ class View:
         return scale.double().to(self.problem.x.device) * region.radius
 
 
-def probabilities(problem: Problem, x: Tensor) -> Tensor:
+def probabilities(problem: AttackProblem, x: Tensor) -> Tensor:
     """The real model's prediction vector at x, (B, C); two classes from a single logit."""
     out = logits(problem.model, x, problem.where)
     if out.shape[1] == 1:

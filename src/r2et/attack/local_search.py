@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from r2et.attack.base import Judge, Proposal
-from r2et.attack.problem import Problem
+from r2et.attack.problem import AttackProblem
 from r2et.attack.random_search import push_out
 from r2et.attack.surrogate import preactivations
 from r2et.models.output import CHUNK_NUMBERS, log_odds, logits
@@ -19,7 +19,7 @@ HOLD = 0.99  # of the way to a boundary that is not to be crossed
 
 
 def climb(
-    problem: Problem, judge: Judge, generator: torch.Generator, rounds: int, points: int
+    problem: AttackProblem, judge: Judge, generator: torch.Generator, rounds: int, points: int
 ) -> Iterator[Proposal]:
     """Random points around the best one so far, from far to near; in a box, half of them differ
     from it in some coordinates only, mostly put on a face.
@@ -41,7 +41,9 @@ def climb(
         yield Proposal(part.region.project(found, x), rows)
 
 
-def replaced(problem: Problem, best: Tensor, spread: Tensor, generator: torch.Generator) -> Tensor:
+def replaced(
+    problem: AttackProblem, best: Tensor, spread: Tensor, generator: torch.Generator
+) -> Tensor:
     """best (B, ...) with some coordinates drawn anew: at x + spread (m, B, ...), or on a face."""
     there = problem.x + spread
     corner = push_out(problem, there.flatten(0, 1)).view_as(there)
@@ -51,7 +53,7 @@ def replaced(problem: Problem, best: Tensor, spread: Tensor, generator: torch.Ge
 
 
 def cross_boundaries(
-    problem: Problem, judge: Judge, generator: torch.Generator, rounds: int, units: int
+    problem: AttackProblem, judge: Judge, generator: torch.Generator, rounds: int, units: int
 ) -> Iterator[Proposal]:
     """From the best point so far, just across the boundaries of up to `units` units.
 
@@ -72,7 +74,7 @@ def cross_boundaries(
                 yield Proposal(part.region.project(found, x), rows)
 
 
-def row_blocks(rows: Tensor, problem: Problem, units: int) -> Iterator[Tensor]:
+def row_blocks(rows: Tensor, problem: AttackProblem, units: int) -> Iterator[Tensor]:
     """Rows (A,) in blocks: each of them has a step as large as x for every unit."""
     size = max(1, 16 * CHUNK_NUMBERS // (units * problem.x[0].numel()))
     for i in range(0, len(rows), size):
@@ -80,7 +82,7 @@ def row_blocks(rows: Tensor, problem: Problem, units: int) -> Iterator[Tensor]:
 
 
 def crossings(
-    problem: Problem, at: Tensor, generator: torch.Generator, units: int
+    problem: AttackProblem, at: Tensor, generator: torch.Generator, units: int
 ) -> Tensor | None:
     """Steps (C, B, ...) from `at` to where units switch: each alone, with or without another, and
     without leaving the predicted class; None for a network without such units.
@@ -112,7 +114,7 @@ def meet(u: Tensor, v: Tensor, share: float) -> Tensor:
     return torch.where(crossing[..., None], a[..., None] * u + b[..., None] * v, 0.0)
 
 
-def _decision_step(problem: Problem, at: Tensor) -> Tensor:
+def _decision_step(problem: AttackProblem, at: Tensor) -> Tensor:
     """Shortest step (B, ...) to the linearised decision boundary."""
     with torch.enable_grad():
         point = at.detach().requires_grad_()
@@ -121,7 +123,7 @@ def _decision_step(problem: Problem, at: Tensor) -> Tensor:
     return shortest(problem, margin.detach(), slope)
 
 
-def shortest(problem: Problem, value: Tensor, slope: Tensor) -> Tensor:
+def shortest(problem: AttackProblem, value: Tensor, slope: Tensor) -> Tensor:
     """The step (B, ...), shortest in the region's norm, that brings value + slope . step to 0.
 
     value: (B,); slope: (B, ...). Bounds are left to the projection; no slope, no step.
@@ -135,7 +137,7 @@ def shortest(problem: Problem, value: Tensor, slope: Tensor) -> Tensor:
 
 
 def boundary_steps(
-    problem: Problem, at: Tensor, generator: torch.Generator, units: int
+    problem: AttackProblem, at: Tensor, generator: torch.Generator, units: int
 ) -> Tensor | None:
     """Shortest steps (U, B, ...) from `at` to where units switch, of each row's `units` nearest."""
     with torch.enable_grad():
@@ -156,7 +158,7 @@ def boundary_steps(
 
 
 def nearest_units(
-    problem: Problem, at: Tensor, values: Tensor, generator: torch.Generator, units: int
+    problem: AttackProblem, at: Tensor, values: Tensor, generator: torch.Generator, units: int
 ) -> Tensor:
     """(B, units) those whose pre-activations (B, U) are least in terms of their typical change.
 

@@ -9,9 +9,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from r2et.attack.cone import Array, Index
-from r2et.attack.merit import Merits
-from r2et.attack.view import View
+from r2et.attack.scaled_problem import ScaledProblem
+from r2et.attack.socp import Array, Index
+from r2et.attack.tr_subproblem import Merits
 
 # A trust region of this share of the region's radius moves a float32 input by its last digits.
 COLLAPSED_RADIUS = 1e-6
@@ -33,8 +33,8 @@ class Outcome(Enum):
 
 
 @dataclass(frozen=True)
-class Rules:
-    """Parameters of Algorithm 2, in the units of `View`, where its epsilon is 1.
+class TrustRegionRules:
+    """Parameters of Algorithm 2, in the units of `ScaledProblem`, where its epsilon is 1.
 
     weights: of prediction and input in f~. radius: Delta^(1). gamma: the factor of the radius after
     a refusal. eta: share of the promised reduction that must come true. tolerance: chi of a
@@ -49,7 +49,7 @@ class Rules:
 
 
 @dataclass
-class Trial:
+class TrialStep:
     """One row's step: what the linear models promise of it, and what came of it."""
 
     row: int
@@ -61,22 +61,22 @@ class Trial:
 
 
 @dataclass
-class Search:
-    """The state of B rows. Gaps, targets and f~ are in the units of `View`.
+class TrustRegionSearch:
+    """The state of B rows. Gaps, targets and f~ are in the units of `ScaledProblem`.
 
     x: (B, ...). gaps, targets, alive: (B, m). f: (B, C + N) f~(x) - f~(x0). radius, iterations,
     h_up, h_low: (B,). outcome: None while a row runs. trials: the last iteration's steps.
     """
 
-    view: View
-    rules: Rules
+    scaled: ScaledProblem
+    rules: TrustRegionRules
     x: Tensor = field(init=False)
-    trials: list[Trial] = field(default_factory=list, init=False)
+    trials: list[TrialStep] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
-        self.x = self.view.problem.x.clone()
+        self.x = self.scaled.problem.x.clone()
         rows = len(self.x)
-        self.gaps, self.f = self._at(self.view, self.x)
+        self.gaps, self.f = self._at(self.scaled, self.x)
         # t = ||f|| + h - epsilon: the targets lie epsilon below, less what f~ has used up.
         self.targets = self.gaps - 1.0
         self.alive = torch.ones_like(self.gaps, dtype=torch.bool)
@@ -92,29 +92,29 @@ class Search:
     def iterate(self) -> Tensor:
         """One iteration of every running row; returns the rows that moved."""
         self.trials = []
-        for rows in self.view.split(self.running()):
+        for rows in self.scaled.split(self.running()):
             self._attempt(rows)
         return torch.tensor([trial.row for trial in self.trials if trial.accepted]).long()
 
     def leave_flipped(self, rows: Tensor) -> None:
         """Remove the pairs that have flipped on the real network, so that others can follow."""
         if len(rows):
-            view = self.view.rows(rows)
-            real = replace(view, source=view.problem.model).gaps(self._rows(self.x, rows))
+            scaled = self.scaled.rows(rows)
+            real = replace(scaled, source=scaled.problem.model).gaps(self._rows(self.x, rows))
             self.alive[rows] &= real > 0
 
     def _attempt(self, rows: Tensor) -> None:
-        view, x = self.view.rows(rows), self._rows(self.x, rows)
-        trials = self._plan(view, x, rows)
+        scaled, x = self.scaled.rows(rows), self._rows(self.x, rows)
+        trials = self._plan(scaled, x, rows)
         self.trials += trials
         if not trials:
             return
         index = torch.tensor([trial.row for trial in trials])
-        view, x = self.view.rows(index), self._rows(self.x, index)
-        there = view.step(x, torch.from_numpy(np.stack([trial.step for trial in trials])))
+        scaled, x = self.scaled.rows(index), self._rows(self.x, index)
+        there = scaled.step(x, torch.from_numpy(np.stack([trial.step for trial in trials])))
         # Rounding and the region have the last word on the step, so promises are made for that one.
-        steps = (view.moved(there) - view.moved(x))[:, view.free].numpy()
-        gaps, f = self._at(view, there)
+        steps = (scaled.moved(there) - scaled.moved(x))[:, scaled.free].numpy()
+        gaps, f = self._at(scaled, there)
         self.iterations[index] += 1
         for i, trial in enumerate(trials):
             trial.step = steps[i]
@@ -127,13 +127,13 @@ class Search:
                 if self.radius[trial.row] < COLLAPSED_RADIUS:
                     self.outcome[trial.row] = Outcome.COLLAPSED
 
-    def _plan(self, view: View, x: Tensor, rows: Tensor) -> list[Trial]:
+    def _plan(self, scaled: ScaledProblem, x: Tensor, rows: Tensor) -> list[TrialStep]:
         """TR-MOO for each row; a row with nothing left to lower is stuck."""
-        slopes, rooms = view.slopes(x), view.room(x)
-        free, trials = view.free, []
+        slopes, rooms = scaled.slopes(x), scaled.room(x)
+        free, trials = scaled.free, []
         by_class, by_input = self.rules.weights
         classes = slopes.prediction.shape[1]
-        first, second = view.places.T.numpy()
+        first, second = scaled.places.T.numpy()
         for i, row in enumerate(rows.tolist()):
             identity = by_input * np.eye(len(free))
             merits = Merits(
@@ -148,7 +148,7 @@ class Search:
                 self.outcome[row] = Outcome.STUCK
             else:
                 chosen, radius = self._chosen(row), float(self.radius[row])
-                trials.append(Trial(row, merits, chosen, radius, step))
+                trials.append(TrialStep(row, merits, chosen, radius, step))
         return trials
 
     def _descend(self, merits: Merits, row: int) -> Array | None:
@@ -175,7 +175,7 @@ class Search:
             self.alive[row, critical] = False
         return None
 
-    def _keeps_promise(self, trial: Trial, now: Array) -> bool:
+    def _keeps_promise(self, trial: TrialStep, now: Array) -> bool:
         """rho_l > eta for all l, as a product: no quotient of two roundings."""
         promised = trial.merits(np.zeros_like(trial.step)) - trial.merits(trial.step)
         came = trial.merits(np.zeros_like(trial.step)) - now
@@ -197,12 +197,12 @@ class Search:
         self.h_up[row] = torch.maximum(self.h_up[row], gaps.max())
         self.h_low[row] = torch.minimum(self.h_low[row], gaps.min())
 
-    def _at(self, view: View, x: Tensor) -> tuple[Tensor, Tensor]:
+    def _at(self, scaled: ScaledProblem, x: Tensor) -> tuple[Tensor, Tensor]:
         """Gaps (B, m) and weighted f~(x) - f~(x0) (B, C + N)."""
-        away, classes = view.away(x), view.clean.shape[1]
+        away, classes = scaled.away(x), scaled.clean.shape[1]
         by_class, by_input = self.rules.weights
         away = torch.cat([by_class * away[:, :classes], by_input * away[:, classes:]], 1)
-        return view.gaps(x), away
+        return scaled.gaps(x), away
 
     def _chosen(self, row: int) -> Index:
         """Objectives that are left, closest to flipping first."""

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from r2et.attack.base import Attack, Judge, Proposal
-from r2et.attack.problem import Problem
+from r2et.attack.problem import AttackProblem
 from r2et.errors import InputError, describe, require
 from r2et.models.output import CHUNK_NUMBERS
 from r2et.region import Feasible
@@ -61,7 +61,7 @@ class FeasibleSearch(Attack):
         return random + self.starts * self.sweeps * len(region.columns)
 
     def propose(
-        self, problem: Problem, judge: Judge, generator: torch.Generator
+        self, problem: AttackProblem, judge: Judge, generator: torch.Generator
     ) -> Iterator[Proposal]:
         small = self.exact(problem.x)
         yield from self._all(problem, judge, small.nonzero().flatten())
@@ -70,7 +70,7 @@ class FeasibleSearch(Attack):
             if len(rows):
                 yield from self._climb(Best(problem, rows), judge, start, generator)
 
-    def _all(self, problem: Problem, judge: Judge, rows: Tensor) -> Iterator[Proposal]:
+    def _all(self, problem: AttackProblem, judge: Judge, rows: Tensor) -> Iterator[Proposal]:
         """Every feasible point of the rows (A,)."""
         region, number = self._feasible(), 1  # point 0 is x
         count = region.count(problem.x)
@@ -117,7 +117,7 @@ class FeasibleSearch(Attack):
 class Best:
     """The best point so far of each of the rows (A,) of a problem: P@k first, then the margin."""
 
-    def __init__(self, problem: Problem, rows: Tensor) -> None:
+    def __init__(self, problem: AttackProblem, rows: Tensor) -> None:
         self.rows, self.part = rows, problem.rows(rows)
         self.point = self.part.x.clone()
         self.key = self.part.keys(self.part.scores)

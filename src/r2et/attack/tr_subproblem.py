@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from r2et.attack.cone import Array, Index, Program, Room, by_working_set
+from r2et.attack.socp import Array, ConeProgram, Index, Room, by_working_set
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Merits:
     def _solve(self, some: Index, radius: float) -> Array:
         size, excess = self.slopes.shape[1], self.excess[some]
         # Extra numbers (alpha, away): the norm of f~ is common to all pairs, so it has one cone.
-        program = Program(2, self.slopes, self.first[some], self.second[some])
+        program = ConeProgram(2, self.slopes, self.first[some], self.second[some])
         program.gaps([-1.0, 1.0], 1.0, -excess)
         program.gaps([-1.0, 1.0], -1.0, excess)
         program.norm(self.jacobian, self.f, [0.0, 1.0], 0.0)

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from r2et.errors import InputError, require
-from r2et.models.hinge import (
+from r2et.models.piecewise_linear import (
     Hinge,
     clip,
     floor,
