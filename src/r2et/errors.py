@@ -38,10 +38,10 @@ def row_numbers(number: Callable[[int], int]) -> Iterator[None]:
         raise RowError(error.sentence, number(error.row)) from error.__cause__
 
 
-def require(ok: bool, where: str, name: str, what: str, value: Any) -> None:
-    """Raise InputError("{where}: {name} must be {what}, got {value}.") unless ok."""
+def require(ok: bool, where: str, name: str, expected: str, value: Any) -> None:
+    """Raise InputError("{where}: {name} must be {expected}, got {value}.") unless ok."""
     if not ok:
-        raise InputError(printable(f"{where}: {name} must be {what}, got {describe(value)}."))
+        raise InputError(printable(f"{where}: {name} must be {expected}, got {describe(value)}."))
 
 
 def printable(text: str) -> str:

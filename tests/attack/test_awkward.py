@@ -6,7 +6,7 @@ from torch import nn
 
 from nets import make, mlp, randn
 from r2et.attack import ERAttack, MinimumNorm, MSEAttack, RandomSearch, StrongAttack
-from r2et.attack.base import Judge
+from r2et.attack.judge import Judge
 from r2et.attack.local_search import cross_boundaries
 from r2et.attack.problem import AttackProblem
 from r2et.explain import Gradient

@@ -9,8 +9,8 @@ import torch
 from torch import nn
 
 from nets import make
-from r2et.attack import ERAttack, FeasibleSearch, feasible
-from r2et.attack.base import Judge
+from r2et.attack import ERAttack, FeasibleSearch, feasible_search
+from r2et.attack.judge import Judge
 from r2et.attack.problem import AttackProblem
 from r2et.data import Column, Schema
 from r2et.errors import InputError
@@ -80,7 +80,7 @@ def test_enumeration_finds_the_worst_case(explainer):
 
 
 def test_every_feasible_point_is_proposed(monkeypatch):
-    monkeypatch.setattr(feasible, "CHUNK_NUMBERS", 1)  # many small batches
+    monkeypatch.setattr(feasible_search, "CHUNK_NUMBERS", 1)  # many small batches
     model, x = make(lambda: nn.Linear(len(SCHEMA.names), 2)), rows(6)  # its ranking never changes
     problem = AttackProblem.from_model("test", model, Gradient(), REGION, x, K, None)
     attack, judge = FeasibleSearch(REGION), Judge(problem, "best", 1.0)
@@ -97,7 +97,7 @@ def test_every_feasible_point_is_proposed(monkeypatch):
 def test_the_search_climbs_only_where_the_prediction_is_kept():
     model, x = network(), rows(20)
     problem = AttackProblem.from_model("test", model, Gradient(), REGION, x, K, None)
-    best = feasible.Best(problem, torch.arange(len(x)))
+    best = feasible_search.Incumbents(problem, torch.arange(len(x)))
     points = REGION.sample(x, 200, generator=torch.Generator().manual_seed(0))
     best.offer(points)
     assert (predict(model, points.flatten(0, 1)) != problem.label.repeat(200)).any()

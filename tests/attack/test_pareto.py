@@ -10,8 +10,8 @@ from torch import nn
 
 from nets import Scored, make, mlp, randn
 from r2et.attack import ParetoAttack
-from r2et.attack.base import Judge
 from r2et.attack.constraints import shortest_weights
+from r2et.attack.judge import Judge
 from r2et.attack.multiobjective_descent import CommonDescent, Near, common_descent
 from r2et.attack.pareto import HALVINGS
 from r2et.attack.problem import AttackProblem

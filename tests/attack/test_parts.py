@@ -9,8 +9,8 @@ from torch.nn import functional as F
 
 from nets import make, mlp, randn
 from r2et.attack import ERAttack, MinimumNorm, RandomSearch, StrongAttack
-from r2et.attack.base import Judge, Proposal
 from r2et.attack.constraints import Multipliers
+from r2et.attack.judge import Judge, Proposal
 from r2et.attack.local_search import climb, crossings, meet, nearest_units, replaced
 from r2et.attack.objectives import border_gap
 from r2et.attack.pgd import ProjectedDescent, held

@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 from torch import nn
 
 from nets import Scored, make, mlp, quadratic, randn
-from r2et.attack import Outcome, TrustRegionAttack, cone
+from r2et.attack import Outcome, TrustRegionAttack, socp
 from r2et.attack.socp import Room
 from r2et.attack.tr_subproblem import Merits
 from r2et.errors import InputError
@@ -99,7 +99,7 @@ def test_few_pairs_at_a_time_solve_the_whole_problem(seed, monkeypatch):
     problem = merits(seed, size=8, features=40, k=10)
     chosen = np.arange(len(problem.first))
     every = problem(problem.solve(chosen, 0.5)).max()
-    monkeypatch.setattr(cone, "BATCH", 8)
+    monkeypatch.setattr(socp, "BATCH", 8)
     assert problem(problem.solve(chosen, 0.5)).max() == pytest.approx(every, abs=1e-6)
 
 

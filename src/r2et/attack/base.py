@@ -5,11 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
+from r2et.attack.judge import AttackResult, Judge, Proposal
 from r2et.attack.problem import AttackProblem
 from r2et.checks import check_model_input
 from r2et.errors import require
@@ -24,40 +25,12 @@ def check_count(where: str, name: str, value: object) -> None:
     require(type(value) is int and value > 0, where, name, "a positive whole number", value)
 
 
-def check_between(where: str, name: str, value: object, what: str, high: float = torch.inf) -> None:
+def check_between(
+    where: str, name: str, value: object, expected: str, high: float = torch.inf
+) -> None:
     """A setting that is a number above 0 and below `high`."""
-    good = isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < high
-    require(good, where, name, what, value)
-
-
-class AttackResult(NamedTuple):
-    """What an attack did to each of B rows.
-
-    x_adv: (B, ...) inputs in the region. precision: P@k of their explanation. kept: the prediction
-    is unchanged; a row whose prediction could not be kept has its clean input and precision 1.
-    distance: in the region's norm. first_flip: the first step, counted from 1, at which P@k fell
-    below the attack's `flip_below` with the prediction kept (the papers' manipulation epoch), -1 if
-    none did.
-    """
-
-    x_adv: Tensor
-    precision: Tensor
-    kept: Tensor
-    distance: Tensor
-    first_flip: Tensor
-
-    @property
-    def radius(self) -> Tensor:
-        """(B,) how far the change was that moved a feature out of the top k; infinite if none."""
-        return torch.where(self.precision < 1, self.distance, torch.inf)
-
-
-class Proposal(NamedTuple):
-    """Points (m * A, ...) for rows `rows` (A,) of the batch; their scores, where already known."""
-
-    points: Tensor
-    rows: Tensor
-    scores: Tensor | None = None
+    is_valid = isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < high
+    require(is_valid, where, name, expected, value)
 
 
 @dataclass(frozen=True)
@@ -80,11 +53,11 @@ class Attack(ABC):
         where = type(self).__name__
         require(isinstance(self.region, Region), where, "region", "a Region", self.region)
         require(self.keep in ("best", "last"), where, "keep", "best or last", self.keep)
-        good = type(self.flip_below) in (int, float) and 0 < self.flip_below <= 1
-        require(good, where, "flip_below", "in (0, 1]", self.flip_below)
+        is_valid = type(self.flip_below) in (int, float) and 0 < self.flip_below <= 1
+        require(is_valid, where, "flip_below", "in (0, 1]", self.flip_below)
         require(type(self.progress) is bool, where, "progress", "True or False", self.progress)
-        good = self.chunk is None or (type(self.chunk) is int and self.chunk > 0)
-        require(good, where, "chunk", "None or a positive whole number", self.chunk)
+        is_valid = self.chunk is None or (type(self.chunk) is int and self.chunk > 0)
+        require(is_valid, where, "chunk", "None or a positive whole number", self.chunk)
 
     def __call__(
         self,
@@ -97,8 +70,8 @@ class Attack(ABC):
         generator: torch.Generator | None = None,
     ) -> AttackResult:
         """Attack the top k of each row of x (B, ...); repeats unless a generator says otherwise."""
-        (found,) = self._run(Judge, self.judged_by, model, explainer, x, k, target, generator)
-        return found
+        (result,) = self._run(Judge, self.judged_by, model, explainer, x, k, target, generator)
+        return result
 
     def _run(
         self,
@@ -115,8 +88,8 @@ class Attack(ABC):
         where = type(self).__name__
         check_model_input(where, model, x)
         given = target_rows(where, target, x)
-        good = generator is None or isinstance(generator, torch.Generator)
-        require(good, where, "generator", "a torch.Generator", generator)
+        is_valid = generator is None or isinstance(generator, torch.Generator)
+        require(is_valid, where, "generator", "a torch.Generator", generator)
         generator = torch.Generator().manual_seed(0) if generator is None else generator
         rows = self.chunk or max(1, CHUNK_NUMBERS // x[0].numel())
         parts = []
@@ -129,7 +102,7 @@ class Attack(ABC):
                 chosen = None if given is None else given[i : i + rows]
                 number = torch.arange(i, i + len(clean), device=x.device)
                 problem = AttackProblem.from_model(
-                    *(where, model, explainer, self.region, clean, k, chosen), number
+                    where, model, explainer, self.region, clean, k, chosen, number
                 )
                 judge = judged(problem, keep, self.flip_below)
                 left = len(clean) * self.length
@@ -161,107 +134,3 @@ class Attack(ABC):
         self, problem: AttackProblem, judge: Judge, generator: torch.Generator
     ) -> Iterator[Proposal]:
         """Points to try, step by step, inside the region; `judge` says which rows are done."""
-
-
-class Judge:
-    """Keeps, for each row, the best, nearest or last proposal that holds its prediction.
-
-    best: the smallest P@k. margin: the same, and among equals the one nearest to losing one more
-    (`value` is then the problem's `keys`). nearest: the smallest distance at which P@k is below 1.
-    """
-
-    def __init__(self, problem: AttackProblem, keep: str, flip_below: float) -> None:
-        self.problem, self.keep, self.flip_below = problem, keep, flip_below
-        rows, device = len(problem.x), problem.x.device
-        self.x_adv = problem.x.clone()
-        self.value = torch.full((rows,), torch.inf if keep == "nearest" else 1.0, device=device)
-        if keep == "margin":
-            self.value = problem.keys(problem.scores)
-        self.first_flip = torch.full((rows,), -1, device=device)
-        self.seen = torch.zeros(rows, dtype=torch.long, device=device)  # points proposed so far
-
-    def open_rows(self, rows: Tensor | None = None) -> Tensor:
-        """Those of the rows, or of all, that could still be made worse."""
-        if rows is None:
-            rows = torch.arange(len(self.value), device=self.value.device)
-        if self.keep == "margin":
-            return rows[self.value[rows].floor() > round(self.problem.k * self.problem.least)]
-        return rows[self.value[rows] > self.problem.least] if self.keep == "best" else rows
-
-    def __call__(self, proposal: Proposal) -> Tensor:
-        """Look at points (m * A, ...); returns their P@k (m, A), infinite where not kept."""
-        points, rows, scores = proposal
-        part = self.problem if len(rows) == len(self.value) else self.problem.rows(rows)
-        points = points.detach()
-        found = part.explain(points) if scores is None else scores.detach()
-        shape = (len(points) // len(rows), len(rows))
-        precision = torch.where(part.kept(points), part.precision(found), torch.inf).view(shape)
-        self._note_flips(precision, rows)
-        value = precision
-        if self.keep == "margin":
-            hopeful = (precision * part.k).round() <= self.value[rows].floor()
-            index = hopeful.flatten().nonzero().flatten()
-            value = torch.full_like(precision, torch.inf, dtype=torch.float64)
-            value.view(-1)[index] = part.keys(found[index], index % len(rows))
-        if self.keep == "nearest":
-            x = part.x.repeat(shape[0], *[1] * (points.ndim - 1))
-            far = part.region.distance(points, x).to(precision).view(shape)
-            # By more than rounding: the same point, looked at alone, must flip as well.
-            clearly = part.flips(found).view(shape)
-            value = torch.where((precision < 1) & clearly, far, torch.inf)
-        self.take(points, rows, value)
-        return precision
-
-    def take(self, points: Tensor, rows: Tensor, value: Tensor) -> None:
-        """Keep of points (m * A, ...) with values (m, A) those that this judge is to keep."""
-        value, pick = value.min(0)  # the best of several points for one row
-        better = torch.ones_like(pick).bool() if self.keep == "last" else value < self.value[rows]
-        chosen = better.nonzero().flatten()
-        if len(chosen):
-            self.x_adv[rows[chosen]] = points[pick[chosen] * len(rows) + chosen]
-            self.value[rows[chosen]] = value[chosen].to(self.value)
-
-    def _note_flips(self, precision: Tensor, rows: Tensor) -> None:
-        flips = precision < self.flip_below
-        new = flips.any(0) & (self.first_flip[rows] < 0)
-        first = flips.int().argmax(0)
-        self.first_flip[rows[new]] = self.seen[rows[new]] + 1 + first[new]
-        self.seen[rows] += len(precision)
-
-    def result(self) -> AttackResult:
-        """Everything once more from scratch: a proposal's own word counts for nothing here."""
-        problem, x_adv = self.problem, self.x_adv
-        outside = ~problem.region.contains(x_adv, problem.x)
-        if bool(outside.any()):
-            x_adv = x_adv.clone()
-            x_adv[outside] = problem.region.project(x_adv[outside], problem.x[outside])
-        kept = problem.kept(x_adv)
-        x_adv = torch.where(kept.view(-1, *[1] * (x_adv.ndim - 1)), x_adv, problem.x)
-        precision = problem.precision(problem.explain(x_adv))
-        if self.keep == "margin":  # nearer to a flip is no flip: such a row is as it was
-            held = (precision == 1).view(-1, *[1] * (x_adv.ndim - 1))
-            x_adv = torch.where(held, problem.x, x_adv)
-        distance = problem.region.distance(x_adv, problem.x)
-        return AttackResult(x_adv, precision, kept, distance, self.first_flip)
-
-    def results(self) -> tuple[AttackResult, ...]:
-        """All that this judge has kept."""
-        return (self.result(),)
-
-
-class BestAndLastJudge(Judge):
-    """Keeps the last proposal of each row, and beside it the best on the way."""
-
-    def __init__(self, problem: AttackProblem, keep: str, flip_below: float) -> None:
-        super().__init__(problem, keep, flip_below)
-        self.best = Judge(problem, "best", flip_below)
-
-    def __call__(self, proposal: Proposal) -> Tensor:
-        precision = super().__call__(proposal)
-        self.best.take(proposal.points.detach(), proposal.rows, precision)
-        return precision
-
-    def results(self) -> tuple[AttackResult, ...]:
-        """The best, then the last."""
-        self.best.first_flip = self.first_flip
-        return self.best.result(), self.result()

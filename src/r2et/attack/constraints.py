@@ -115,9 +115,9 @@ def shortest_weights(vectors: Tensor) -> Tensor:
             solved = (torch.linalg.pinv(system, hermitian=True) @ right)[:, :size, 0]
             share = solved / solved.sum(1, keepdim=True)
             here = (share[:, None] @ part @ share[:, :, None])[:, 0, 0]
-            good = (share >= 0).all(1) & (here < length)
-            length = torch.where(good, here, length)
+            shorter = (share >= 0).all(1) & (here < length)
+            length = torch.where(shorter, here, length)
             full = torch.zeros_like(weights)
             full[:, index] = share
-            weights = torch.where(good[:, None], full, weights)
+            weights = torch.where(shorter[:, None], full, weights)
     return weights.to(vectors.dtype)

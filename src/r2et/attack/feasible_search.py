@@ -11,7 +11,8 @@ from typing import final
 import torch
 from torch import Tensor
 
-from r2et.attack.base import Attack, Judge, Proposal
+from r2et.attack.base import Attack
+from r2et.attack.judge import Judge, Proposal
 from r2et.attack.problem import AttackProblem
 from r2et.errors import InputError, describe, require
 from r2et.models.output import CHUNK_NUMBERS
@@ -45,8 +46,8 @@ class FeasibleSearch(Attack):
         least = {"limit": 0, "samples": 0, "starts": 1, "sweeps": 0, "values": 2}
         for name, lowest in least.items():
             value = getattr(self, name)
-            good = isinstance(value, int) and not isinstance(value, bool) and value >= lowest
-            require(good, where, name, f"a whole number, {lowest} or more", value)
+            is_valid = isinstance(value, int) and not isinstance(value, bool) and value >= lowest
+            require(is_valid, where, name, f"a whole number, {lowest} or more", value)
 
     def exact(self, x: Tensor) -> Tensor:
         """(B,) bool: every feasible point is tried, so the result is the worst there is."""
@@ -68,7 +69,7 @@ class FeasibleSearch(Attack):
         for start in range(self.starts):
             rows = judge.open_rows((~small).nonzero().flatten())
             if len(rows):
-                yield from self._climb(Best(problem, rows), judge, start, generator)
+                yield from self._climb(Incumbents(problem, rows), judge, start, generator)
 
     def _all(self, problem: AttackProblem, judge: Judge, rows: Tensor) -> Iterator[Proposal]:
         """Every feasible point of the rows (A,)."""
@@ -84,7 +85,7 @@ class FeasibleSearch(Attack):
             number += together
 
     def _climb(
-        self, best: Best, judge: Judge, start: int, generator: torch.Generator
+        self, best: Incumbents, judge: Judge, start: int, generator: torch.Generator
     ) -> Iterator[Proposal]:
         """One start: random points, then column after column until nothing gets better."""
         region = self._feasible()
@@ -114,7 +115,7 @@ class FeasibleSearch(Attack):
         raise InputError(f"{where}: region must be a Feasible, got {value}.")
 
 
-class Best:
+class Incumbents:
     """The best point so far of each of the rows (A,) of a problem: P@k first, then the margin."""
 
     def __init__(self, problem: AttackProblem, rows: Tensor) -> None:
@@ -122,7 +123,7 @@ class Best:
         self.point = self.part.x.clone()
         self.key = self.part.keys(self.part.scores)
 
-    def some(self, which: Tensor) -> Best:
+    def some(self, which: Tensor) -> Incumbents:
         """The same for some of the rows."""
         chosen = copy(self)
         chosen.rows, chosen.part = self.rows[which], self.part.rows(which)

@@ -11,16 +11,9 @@ import torch
 from torch import Tensor, nn
 
 from r2et.attack import objectives
-from r2et.attack.base import (
-    Attack,
-    AttackResult,
-    BestAndLastJudge,
-    Judge,
-    Proposal,
-    check_between,
-    check_count,
-)
+from r2et.attack.base import Attack, check_between, check_count
 from r2et.attack.constraints import CONSTRAINTS, Constraint
+from r2et.attack.judge import AttackResult, BestAndLastJudge, Judge, Proposal
 from r2et.attack.pgd import ProjectedDescent
 from r2et.attack.problem import AttackProblem, Objective
 from r2et.errors import require
@@ -57,11 +50,11 @@ class GradientAttack(Attack):
             value = getattr(self, name)
             if name != "rho" or value is not None:
                 check_between(where, name, value, "positive")
-        good = self.through is None or isinstance(self.through, Explainer)
-        require(good, where, "through", "None or an Explainer", self.through)
+        is_valid = self.through is None or isinstance(self.through, Explainer)
+        require(is_valid, where, "through", "None or an Explainer", self.through)
         require(self.norm in ("l2", "linf"), where, "norm", "l2 or linf", self.norm)
-        good = self.constraint in CONSTRAINTS
-        require(good, where, "constraint", f"one of {names}", self.constraint)
+        is_valid = self.constraint in CONSTRAINTS
+        require(is_valid, where, "constraint", f"one of {names}", self.constraint)
 
     @property
     def length(self) -> int:
@@ -163,9 +156,9 @@ def transferred(problem: AttackProblem, through: Explainer | None) -> AttackProb
 
 def check_differentiable(problem: AttackProblem) -> None:
     """Refuse an explanation that has no graph."""
-    what = "one that can be differentiated (or use RandomSearch, or give `through`)"
-    good = problem.explainer.differentiable
-    require(good, problem.where, "explainer", what, type(problem.explainer).__name__)
+    expected = "one that can be differentiated (or use RandomSearch, or give `through`)"
+    differentiable = problem.explainer.differentiable
+    require(differentiable, problem.where, "explainer", expected, type(problem.explainer).__name__)
 
 
 def surrogate(model: nn.Module, rho: float) -> nn.Module:

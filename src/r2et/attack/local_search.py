@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from r2et.attack.base import Judge, Proposal
+from r2et.attack.judge import Judge, Proposal
 from r2et.attack.problem import AttackProblem
 from r2et.attack.random_search import push_out
 from r2et.attack.surrogate import preactivations
@@ -32,13 +32,13 @@ def climb(
         # From over half the region's size down to a fiftieth of it.
         size = 0.6 * 0.035 ** (step / max(1, rounds - 1))
         spread = part.region.sample(part.x, points, generator=generator) - part.x
-        found = best + size * spread
+        nearby = best + size * spread
         if isinstance(part.ball, Linf):
             some = points // 2
-            found[:some] = replaced(part, best, spread[:some], generator)
-        found = found.flatten(0, 1)
+            nearby[:some] = replaced(part, best, spread[:some], generator)
+        nearby = nearby.flatten(0, 1)
         x = part.x.repeat(points, *[1] * (part.x.ndim - 1))
-        yield Proposal(part.region.project(found, x), rows)
+        yield Proposal(part.region.project(nearby, x), rows)
 
 
 def replaced(
@@ -69,9 +69,9 @@ def cross_boundaries(
             together = max(1, CHUNK_NUMBERS // part.x.numel())
             for i in range(0, len(steps), together):
                 some = steps[i : i + together]
-                found = (best + 1.001 * some).flatten(0, 1)
+                across = (best + 1.001 * some).flatten(0, 1)
                 x = part.x.repeat(len(some), *[1] * (part.x.ndim - 1))
-                yield Proposal(part.region.project(found, x), rows)
+                yield Proposal(part.region.project(across, x), rows)
 
 
 def row_blocks(rows: Tensor, problem: AttackProblem, units: int) -> Iterator[Tensor]:
@@ -169,7 +169,7 @@ def nearest_units(
     with torch.no_grad():
         for move in spread:
             there = preactivations(problem.model, at + move)
-            found = torch.cat([a.flatten(1) for a in there], 1)
-            squares += (found - values).square() if found.shape == values.shape else 1.0
+            moved = torch.cat([a.flatten(1) for a in there], 1)
+            squares += (moved - values).square() if moved.shape == values.shape else 1.0
     far = values.abs() / squares.sqrt()  # infinite, or NaN, where nothing moves it
     return far.nan_to_num(torch.inf, torch.inf).topk(units, dim=1, largest=False).indices

@@ -10,8 +10,9 @@ import torch
 from torch import Tensor, nn
 
 from r2et.attack import objectives
-from r2et.attack.base import Attack, Judge, Proposal
+from r2et.attack.base import Attack
 from r2et.attack.gradient_attacks import transferred
+from r2et.attack.judge import Judge, Proposal
 from r2et.attack.local_search import crossings, row_blocks, shortest
 from r2et.attack.pgd import ProjectedDescent, held
 from r2et.attack.problem import AttackProblem
@@ -44,8 +45,8 @@ class MinimumNorm(Attack):
         as_ball("MinimumNorm", self.region)
         known = isinstance(self.budget, str) and self.budget in PLANS
         require(known, "MinimumNorm", "budget", "fast, standard or thorough", self.budget)
-        good = self.through is None or isinstance(self.through, Explainer)
-        require(good, "MinimumNorm", "through", "None or an Explainer", self.through)
+        is_valid = self.through is None or isinstance(self.through, Explainer)
+        require(is_valid, "MinimumNorm", "through", "None or an Explainer", self.through)
         require(self.keep == "best", "MinimumNorm", "keep", "best (the nearest)", self.keep)
 
     @property
@@ -84,13 +85,15 @@ class MinimumNorm(Attack):
         if len(rows):
             part = problem.rows(rows)
             attack = StrongAttack(self.region, budget=self.budget, through=self.through)
-            found = attack(
-                *(part.model, part.explainer, part.x),
+            result = attack(
+                part.model,
+                part.explainer,
+                part.x,
                 k=part.k,
                 target=part.target,
                 generator=generator,
             )
-            yield Proposal(found.x_adv, rows)
+            yield Proposal(result.x_adv, rows)
 
 
 def _all_rows(problem: AttackProblem) -> Tensor:

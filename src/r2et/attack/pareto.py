@@ -9,8 +9,9 @@ from typing import Literal, final
 import torch
 from torch import Tensor
 
-from r2et.attack.base import Attack, Judge, Proposal, check_between, check_count
+from r2et.attack.base import Attack, check_between, check_count
 from r2et.attack.gradient_attacks import check_differentiable, surrogate
+from r2et.attack.judge import Judge, Proposal
 from r2et.attack.multiobjective_descent import CommonDescent, Near, common_descent
 from r2et.attack.problem import AttackProblem
 from r2et.attack.scaled_problem import ScaledProblem
@@ -49,8 +50,8 @@ class ParetoAttack(Attack):
         require(self.pairs in ("all", "closest"), where, "pairs", "all or closest", self.pairs)
         check_between(where, "armijo", self.armijo, "between 0 and 1", 1.0)
         names = ("none", "argmax", "distance")
-        good = self.constraint in names
-        require(good, where, "constraint", f"one of {', '.join(names)}", self.constraint)
+        is_valid = self.constraint in names
+        require(is_valid, where, "constraint", f"one of {', '.join(names)}", self.constraint)
         for name in ("limit", "rho"):
             if getattr(self, name) is not None:
                 check_between(where, name, getattr(self, name), "None or positive")
@@ -72,14 +73,14 @@ class ParetoAttack(Attack):
         lengths = torch.ones(len(x), dtype=torch.float64)
         for _ in range(self.steps):
             rows = rows[torch.isin(rows, judge.open_rows().cpu())]
-            found = self._directions(scaled, x, rows, lengths)
-            theta = torch.tensor([each.theta for each in found], dtype=torch.float64)
+            directions = self._directions(scaled, x, rows, lengths)
+            theta = torch.tensor([each.theta for each in directions], dtype=torch.float64)
             # Far from all limits theta is -length / 2 times the squared common slope.
             on = (-2 * theta.clamp(max=0) / lengths[rows]).sqrt() >= self.tolerance
             rows = rows[on]
             if len(rows) == 0:
                 return
-            descents = [each for each, going in zip(found, on.tolist(), strict=True) if going]
+            descents = [each for each, going in zip(directions, on.tolist(), strict=True) if going]
             there, share, fit = self._search(scaled.rows(rows), x[rows.to(x.device)], descents)
             went = share > 0
             rows, share, fit, there = rows[went], share[went], fit[went], there[went.to(x.device)]
@@ -92,7 +93,7 @@ class ParetoAttack(Attack):
         self, scaled: ScaledProblem, x: Tensor, rows: Tensor, lengths: Tensor
     ) -> list[CommonDescent]:
         """The common descent of each row, a few rows' slopes at a time."""
-        found = []
+        descents = []
         first, second = scaled.places.T.numpy()
         for some in scaled.split(rows):
             part, here = scaled.rows(some), x[some.to(x.device)]
@@ -104,8 +105,8 @@ class ParetoAttack(Attack):
                     by_class = slopes.prediction[i] * scale[i]
                     near = Near(away[i].numpy(), by_class.numpy(), self.penalty)
                 ranked, length = slopes.scores[i].numpy(), float(lengths[row])
-                found.append(common_descent(ranked, first, second, rooms[i], length, near))
-        return found
+                descents.append(common_descent(ranked, first, second, rooms[i], length, near))
+        return descents
 
     def _search(
         self, scaled: ScaledProblem, x: Tensor, descents: list[CommonDescent]

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from r2et.attack.base import Judge, Proposal
 from r2et.attack.constraints import Constraint, Multipliers
+from r2et.attack.judge import Judge, Proposal
 from r2et.attack.problem import AttackProblem, Objective
 from r2et.models.output import log_odds, logits
 

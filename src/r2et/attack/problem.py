@@ -65,7 +65,16 @@ class AttackProblem:
             scores = explainer(model, x, chosen)
         check_k(where, k, scores.shape[1])
         return AttackProblem(
-            *(where, model, explainer, region, k, x, label, chosen, number, scores),
+            where=where,
+            model=model,
+            explainer=explainer,
+            region=region,
+            k=k,
+            x=x,
+            label=label,
+            target=chosen,
+            number=number,
+            scores=scores,
             order=ranking(scores),
             top=top_k_mask(scores, k),
         )
@@ -86,8 +95,8 @@ class AttackProblem:
     def kept(self, points: Tensor) -> Tensor:
         """(m * B,) bool: the real model predicts what it predicts at x."""
         with torch.no_grad(), row_numbers(partial(_outside, self.number)):
-            found = classes(logits(self.model, points, self.where))
-        return found == self.label.repeat(len(points) // len(self.label))
+            predicted = classes(logits(self.model, points, self.where))
+        return predicted == self.label.repeat(len(points) // len(self.label))
 
     def precision(self, scores: Tensor) -> Tensor:
         """P@k of scores (m * B, n) against the clean ones: (m * B,)."""

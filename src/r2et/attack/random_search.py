@@ -9,7 +9,8 @@ from typing import final
 import torch
 from torch import Tensor
 
-from r2et.attack.base import Attack, Judge, Proposal, check_count
+from r2et.attack.base import Attack, check_count
+from r2et.attack.judge import Judge, Proposal
 from r2et.attack.problem import AttackProblem
 from r2et.errors import require
 from r2et.models.output import CHUNK_NUMBERS
@@ -53,10 +54,10 @@ def scatter(
             return
         part = problem.rows(rows)
         count = min(points, max(1, CHUNK_NUMBERS // part.x.numel()))
-        found = part.region.sample(part.x, count, generator=generator).flatten(0, 1)
+        drawn = part.region.sample(part.x, count, generator=generator).flatten(0, 1)
         if edge:
-            found = push_out(part, found)
-        yield Proposal(found, rows)
+            drawn = push_out(part, drawn)
+        yield Proposal(drawn, rows)
         points -= count
 
 

@@ -60,7 +60,10 @@ class ScaledProblem:
         held = torch.zeros(x[0].numel(), dtype=torch.bool)
         held[list(problem.ball.frozen)] = True
         return ScaledProblem(
-            *(problem, source, ranking(problem.scores), pairs(n, problem.k, kind)),
+            problem=problem,
+            source=source,
+            order=ranking(problem.scores),
+            places=pairs(n, problem.k, kind),
             size=size.cpu().clamp(min=torch.finfo(torch.float32).tiny),
             clean=clean.double().cpu(),
             margin=largest_change(clean.double().cpu()),

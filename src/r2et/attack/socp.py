@@ -84,12 +84,16 @@ class ConeProgram:
         settings = clarabel.DefaultSettings.default()
         settings.verbose = False
         solver = clarabel.DefaultSolver(
-            *(sparse.diags(p, format="csc"), q, sparse.csc_matrix(np.vstack(self.rows))),
-            *(np.concatenate(self.right), self.cones, settings),
+            sparse.diags(p, format="csc"),
+            q,
+            sparse.csc_matrix(np.vstack(self.rows)),
+            np.concatenate(self.right),
+            self.cones,
+            settings,
         )
         # A solution short of its last digits is as good a step as any: the step is tried anyway.
-        found = np.asarray(solver.solve().x)[self.lead :]
-        return found if np.isfinite(found).all() else np.zeros(self.size)
+        step = np.asarray(solver.solve().x)[self.lead :]
+        return step if np.isfinite(step).all() else np.zeros(self.size)
 
     def _add(self, rows: Array, right: Array, cone: object) -> None:
         self.rows.append(rows)
@@ -108,11 +112,11 @@ def by_working_set(
     inside = chosen[:BATCH]
     while True:
         step = solve(inside)
-        found = values(step)
-        most = found[inside].max()
+        reached = values(step)
+        most = reached[inside].max()
         outside = np.setdiff1d(chosen, inside)
-        over = outside[found[outside] > most + SLACK * (1 + abs(most))]
+        over = outside[reached[outside] > most + SLACK * (1 + abs(most))]
         if len(over) == 0:
             return step
-        worst = over[np.argsort(-found[over], kind="stable")[:BATCH]]
+        worst = over[np.argsort(-reached[over], kind="stable")[:BATCH]]
         inside = np.union1d(inside, worst)

@@ -9,8 +9,9 @@ from typing import Literal, TypeAlias, final
 import torch
 
 from r2et.attack import objectives
-from r2et.attack.base import Attack, Judge, Proposal
+from r2et.attack.base import Attack
 from r2et.attack.gradient_attacks import transferred
+from r2et.attack.judge import Judge, Proposal
 from r2et.attack.local_search import climb, cross_boundaries
 from r2et.attack.pgd import ProjectedDescent
 from r2et.attack.problem import AttackProblem, Objective
@@ -75,8 +76,8 @@ class StrongAttack(Attack):
         require(self.keep == "best", "StrongAttack", "keep", "best", self.keep)
         known = isinstance(self.budget, str) and self.budget in PLANS
         require(known, "StrongAttack", "budget", "fast, standard or thorough", self.budget)
-        good = self.through is None or isinstance(self.through, Explainer)
-        require(good, "StrongAttack", "through", "None or an Explainer", self.through)
+        is_valid = self.through is None or isinstance(self.through, Explainer)
+        require(is_valid, "StrongAttack", "through", "None or an Explainer", self.through)
 
     @property
     def judged_by(self) -> str:

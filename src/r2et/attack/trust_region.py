@@ -9,8 +9,9 @@ from typing import NamedTuple, final
 import torch
 from torch import Tensor, nn
 
-from r2et.attack.base import Attack, AttackResult, Judge, Proposal, check_between, check_count
+from r2et.attack.base import Attack, check_between, check_count
 from r2et.attack.gradient_attacks import check_differentiable, surrogate
+from r2et.attack.judge import AttackResult, Judge, Proposal
 from r2et.attack.problem import AttackProblem
 from r2et.attack.scaled_problem import ScaledProblem
 from r2et.attack.trust_region_search import Outcome, TrustRegionRules, TrustRegionSearch
@@ -71,15 +72,15 @@ class TrustRegionAttack(Attack):
             check_between(where, name, getattr(self, name), "positive")
         for name in ("prediction", "input"):
             value = getattr(self, name)
-            good = type(value) in (int, float) and 0 <= value < torch.inf
-            require(good, where, name, "0 or more", value)
+            is_valid = type(value) in (int, float) and 0 <= value < torch.inf
+            require(is_valid, where, name, "0 or more", value)
         for name in ("gamma", "eta", "tolerance"):
             check_between(where, name, getattr(self, name), "between 0 and 1", 1.0)
         if self.rho is not None:
             check_between(where, "rho", self.rho, "None or positive")
         require(type(self.beyond) is bool, where, "beyond", "True or False", self.beyond)
-        good = self.observer is None or callable(self.observer)
-        require(good, where, "observer", "None or a function of the search", self.observer)
+        is_valid = self.observer is None or callable(self.observer)
+        require(is_valid, where, "observer", "None or a function of the search", self.observer)
 
     @property
     def length(self) -> int:
@@ -119,16 +120,16 @@ class TrustRegionAttack(Attack):
         target: Tensor | int | None = None,
     ) -> TrustRegionTrace:
         """The attack, with its number of iterations, its outcome and the gaps it met per row."""
-        found: dict[int, TrustRegionSearch] = {}  # one for each chunk of rows, in order
+        by_id: dict[int, TrustRegionSearch] = {}  # one for each chunk of rows, in order
 
         def note(search: TrustRegionSearch) -> None:
-            found[id(search)] = search
+            by_id[id(search)] = search
             if self.observer is not None:
                 self.observer(search)
 
         attack = replace(self, observer=note)
         result = attack(model, explainer, x, k=k, target=target)
-        searches = list(found.values())
+        searches = list(by_id.values())
         ends = [end or Outcome.EXHAUSTED for search in searches for end in search.outcome]
         flipped = (result.first_flip >= 0).tolist()
         return TrustRegionTrace(

@@ -141,7 +141,9 @@ class TrustRegionSearch:
                 jacobian=np.vstack([by_class * slopes.prediction[i].numpy(), identity]),
                 excess=(self.gaps[row] - self.targets[row]).numpy(),
                 slopes=slopes.scores[i].numpy(),
-                **{"first": first, "second": second, "room": rooms[i]},
+                first=first,
+                second=second,
+                room=rooms[i],
             )
             step = self._descend(merits, row)
             if step is None:

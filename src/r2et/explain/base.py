@@ -49,8 +49,8 @@ class Explainer(ABC):
         where, names = type(self).__name__, ", ".join(REDUCTIONS)
         known = isinstance(self.reduce, str) and self.reduce in REDUCTIONS
         require(known, where, "reduce", f"one of {names}", self.reduce)
-        good = self.chunk is None or (isinstance(self.chunk, int) and self.chunk > 0)
-        require(good, where, "chunk", "None or a positive whole number", self.chunk)
+        is_valid = self.chunk is None or (isinstance(self.chunk, int) and self.chunk > 0)
+        require(is_valid, where, "chunk", "None or a positive whole number", self.chunk)
 
     def __call__(
         self,
@@ -118,8 +118,8 @@ class Explainer(ABC):
         scores = self.reduced(self.attribute(model, x, target, create_graph=create_graph))
         if not all_finite(scores):
             rows = (~torch.isfinite(scores)).any(1).nonzero().flatten()
-            what = "one whose explanation is finite at x"
-            sentence = f"{type(self).__name__}: model must be {what}, got NaN or infinity"
+            expected = "one whose explanation is finite at x"
+            sentence = f"{type(self).__name__}: model must be {expected}, got NaN or infinity"
             raise RowError(sentence, int(rows[0]))
         return scores if create_graph else scores.detach()
 

@@ -46,9 +46,9 @@ class Captum(Explainer):
     def __post_init__(self) -> None:
         super().__post_init__()
         require(self.of in OF, "Captum", "of", f"one of {', '.join(OF)}", self.of)
-        good = isinstance(self.method, str) or callable(self.method)
-        what = 'a name in captum.attr such as "Saliency", or its class (not an instance)'
-        require(good, "Captum", "method", what, type(self.method).__name__)
+        is_valid = isinstance(self.method, str) or callable(self.method)
+        expected = 'a name in captum.attr such as "Saliency", or its class (not an instance)'
+        require(is_valid, "Captum", "method", expected, type(self.method).__name__)
         mapping = isinstance(self.settings, Mapping)
         require(mapping, "Captum", "settings", "keyword arguments by name", self.settings)
         object.__setattr__(self, "settings", MappingProxyType(dict(self.settings)))
@@ -81,13 +81,13 @@ class Captum(Explainer):
                     **self.settings,
                 )
             except (TypeError, AssertionError) as error:
-                what = "settings (and a layer, if it is a layer method) that captum accepts"
+                expected = "settings (and a layer, if it is a layer method) that captum accepts"
                 raise InputError(
-                    f"Captum: method must be given {what}, got {first_line(error)}."
+                    f"Captum: method must be given {expected}, got {first_line(error)}."
                 ) from error
         raw = raw[0] if isinstance(raw, tuple) else raw
-        good = isinstance(raw, Tensor) and len(raw) == len(x)
-        require(good, "Captum", "method", f"one that attributes to {len(x)} rows", raw)
+        is_valid = isinstance(raw, Tensor) and len(raw) == len(x)
+        require(is_valid, "Captum", "method", f"one that attributes to {len(x)} rows", raw)
         scores: Tensor = raw.to(x.dtype)
         return scores
 
@@ -96,10 +96,10 @@ class Captum(Explainer):
             return self.method
         import captum.attr
 
-        found: Any = getattr(captum.attr, self.method, None)
-        known = hasattr(found, "attribute")
+        method: Any = getattr(captum.attr, self.method, None)
+        known = hasattr(method, "attribute")
         require(known, "Captum", "method", "the name of an attribution in captum.attr", self.method)
-        return found  # type: ignore[no-any-return]
+        return method  # type: ignore[no-any-return]
 
 
 class _Explained(nn.Module):

@@ -30,8 +30,8 @@ class Concept(Explainer):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        good = self.reduce in ("signed", "abs")
-        require(good, "Concept", "reduce", "signed or abs", self.reduce)
+        is_valid = self.reduce in ("signed", "abs")
+        require(is_valid, "Concept", "reduce", "signed or abs", self.reduce)
 
     def attribute(
         self,
@@ -68,8 +68,8 @@ class Concept(Explainer):
         once = len(seen) > 0 if self.layer is None else len(seen) == 1
         require(once, "Concept", "layer", "one that runs once", f"{len(seen)} runs")
         module, taken = seen[-1]  # of all Linear layers, the one that ran last
-        good = isinstance(taken, Tensor) and taken.ndim >= 2 and len(taken) == len(x)
-        require(good, "Concept", "layer", f"one whose activation is ({len(x)}, C, ...)", taken)
+        is_valid = isinstance(taken, Tensor) and taken.ndim >= 2 and len(taken) == len(x)
+        require(is_valid, "Concept", "layer", f"one whose activation is ({len(x)}, C, ...)", taken)
         activation: Tensor = taken
         if isinstance(module, nn.Linear | nn.LayerNorm):  # their features come last
             activation = activation.movedim(-1, 1)

@@ -36,14 +36,14 @@ class IntegratedGradients(PathExplainer):
         where, names = "IntegratedGradients", ", ".join(RULES)
         require(self.rule in RULES, where, "rule", f"one of {names}", self.rule)
         least = 2 if self.rule == "trapezoid" else 1
-        good = isinstance(self.points, int) and self.points >= least
-        require(good, where, "points", f"at least {least}", self.points)
+        is_valid = isinstance(self.points, int) and self.points >= least
+        require(is_valid, where, "points", f"at least {least}", self.points)
         try:
             start = torch.as_tensor(self.baseline, dtype=torch.float64)
         except (TypeError, ValueError, RuntimeError):
             start = torch.tensor(torch.nan)
-        good = bool(start.isfinite().all()) and start.numel() > 0
-        require(good, where, "baseline", "a finite number, or one per feature", self.baseline)
+        is_valid = bool(start.isfinite().all()) and start.numel() > 0
+        require(is_valid, where, "baseline", "a finite number, or one per feature", self.baseline)
         plain = tuple(start.flatten().tolist()) if start.ndim else start.item()
         object.__setattr__(self, "baseline", plain)
 
@@ -62,8 +62,8 @@ class IntegratedGradients(PathExplainer):
         if start.ndim == 0:
             return start
         n = x[0].numel()
-        good = len(start) == n
-        require(good, "IntegratedGradients", "baseline", f"a number or {n} of them", len(start))
+        is_valid = len(start) == n
+        require(is_valid, "IntegratedGradients", "baseline", f"a number or {n} of them", len(start))
         return start.view(x.shape[1:])
 
 

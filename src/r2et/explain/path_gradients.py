@@ -38,8 +38,8 @@ class PathExplainer(Explainer):
         super().__post_init__()
         where = type(self).__name__
         require(self.of in OF, where, "of", f"one of {', '.join(OF)}", self.of)
-        good = self.part is None or (type(self.part) is int and self.part in (0, 1))
-        require(good, where, "part", "None, 0 or 1", self.part)
+        is_valid = self.part is None or (type(self.part) is int and self.part in (0, 1))
+        require(is_valid, where, "part", "None, 0 or 1", self.part)
 
     @abstractmethod
     def weights(self) -> Tensor:
@@ -105,13 +105,13 @@ def _gradients(
     except OUT_OF_MEMORY:
         raise
     except (RuntimeError, NotImplementedError) as error:
-        found = f"{type(error).__name__}: {first_line(error)}"
-        raise InputError(f"{where}: model must be {differentiable}, got {found}.") from error
+        reason = f"{type(error).__name__}: {first_line(error)}"
+        raise InputError(f"{where}: model must be {differentiable}, got {reason}.") from error
     if gradient is None:
         require(False, where, "model", differentiable, "an output that does not depend on x")
     if not bool(gradient.detach().any()) and bool((out.detach() != out.detach()[:1]).any()):
-        found = "a gradient of exactly 0 in every row, while outputs differ"
-        require(False, where, "model", differentiable, found)
+        reason = "a gradient of exactly 0 in every row, while outputs differ"
+        require(False, where, "model", differentiable, reason)
     shape = points.shape
     # Half precision has no room for p (1 - p): from here on in float32 at least.
     return value.view(shape[:2]).to(torch.promote_types(value.dtype, torch.float32)), gradient.view(

@@ -26,8 +26,8 @@ def quantus_explain(explainer: Explainer) -> ExplainFunction:
     channel where scores are sums over channels. kwargs, which Quantus fills with settings of its
     own, change nothing: the explainer has its settings.
     """
-    good = isinstance(explainer, Explainer)
-    require(good, WHERE, "explainer", "an Explainer of r2et.explain", explainer)
+    is_valid = isinstance(explainer, Explainer)
+    require(is_valid, WHERE, "explainer", "an Explainer of r2et.explain", explainer)
 
     def explain(
         model: nn.Module,
@@ -43,8 +43,8 @@ def quantus_explain(explainer: Explainer) -> ExplainFunction:
             target = _tensor(targets, "targets").to(like.device).long().reshape(-1)
         scores = explainer(model, x, target)
         shape = _shape(tuple(x.shape), scores.shape[1])
-        found: NDArray[Any] = scores.reshape(shape).cpu().numpy()
-        return found
+        array: NDArray[Any] = scores.reshape(shape).cpu().numpy()
+        return array
 
     return explain
 
@@ -61,8 +61,8 @@ def _tensor(values: ArrayLike | Tensor, name: str) -> Tensor:
 def _shape(shape: tuple[int, ...], scores: int) -> tuple[int, ...]:
     """The inputs' shape, or that with one channel, whichever has room for the scores."""
     single = (shape[0], 1, *shape[2:])
-    found = next((s for s in (shape, single) if math.prod(s[1:]) == scores), None)
-    what = "one with a score for each entry, or for each pixel, of the inputs"
-    require(found is not None, WHERE, "explainer", what, f"{scores} scores for {shape[1:]}")
-    assert found is not None
-    return found
+    fitting = next((s for s in (shape, single) if math.prod(s[1:]) == scores), None)
+    expected = "one with a score for each entry, or for each pixel, of the inputs"
+    require(fitting is not None, WHERE, "explainer", expected, f"{scores} scores for {shape[1:]}")
+    assert fitting is not None
+    return fitting

@@ -29,12 +29,12 @@ class SmoothGrad(PathExplainer):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        good = type(self.samples) is int and self.samples > 0
-        require(good, "SmoothGrad", "samples", "a whole number, at least 1", self.samples)
-        good = type(self.seed) is int and abs(self.seed) < 2**40
-        require(good, "SmoothGrad", "seed", "a whole number below 2^40", self.seed)
-        good = isinstance(self.sigma, int | float) and 0 <= self.sigma < math.inf
-        require(good, "SmoothGrad", "sigma", "0 or more and finite", self.sigma)
+        is_valid = type(self.samples) is int and self.samples > 0
+        require(is_valid, "SmoothGrad", "samples", "a whole number, at least 1", self.samples)
+        is_valid = type(self.seed) is int and abs(self.seed) < 2**40
+        require(is_valid, "SmoothGrad", "seed", "a whole number below 2^40", self.seed)
+        is_valid = isinstance(self.sigma, int | float) and 0 <= self.sigma < math.inf
+        require(is_valid, "SmoothGrad", "sigma", "0 or more and finite", self.sigma)
 
     def weights(self) -> Tensor:
         return torch.full((self.samples,), 1 / self.samples, dtype=torch.float64)

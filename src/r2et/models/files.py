@@ -12,8 +12,8 @@ LOCK = ".lock"
 
 def folder_path(where: str, folder: str | os.PathLike[str]) -> Path:
     """The folder as a path that the operating system could have."""
-    good = isinstance(folder, str | os.PathLike) and isinstance(os.fspath(folder), str)
-    require(good, where, "folder", "a path", folder)
+    is_valid = isinstance(folder, str | os.PathLike) and isinstance(os.fspath(folder), str)
+    require(is_valid, where, "folder", "a path", folder)
     require("\0" not in os.fspath(folder), where, "folder", "a path", repr(folder))
     return Path(folder)
 
@@ -27,8 +27,8 @@ def make_folder(where: str, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / LOCK).touch()
     except OSError as error:
-        found = f"{folder} ({error.strerror or error})"
-        raise InputError(f"{where}: folder must be one that can be made, got {found}.") from error
+        reason = f"{folder} ({error.strerror or error})"
+        raise InputError(f"{where}: folder must be one that can be made, got {reason}.") from error
 
 
 def contents(where: str, path: Path) -> bytes:
@@ -36,5 +36,5 @@ def contents(where: str, path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        found = f"{path} ({error.strerror or error})"
-        raise InputError(f"{where}: folder must be one that can be read, got {found}.") from error
+        reason = f"{path} ({error.strerror or error})"
+        raise InputError(f"{where}: folder must be one that can be read, got {reason}.") from error

@@ -41,8 +41,8 @@ def _number(bound: Any) -> Any:
 
 def _threshold(given: Arguments) -> Hinge:
     where, value = given["threshold"], given["value"]
-    what = "one whose Threshold has value = threshold (any other jumps)"
-    require(where == value, "smooth", "model", what, f"threshold {where}, value {value}")
+    expected = "one whose Threshold has value = threshold (any other jumps)"
+    require(where == value, "smooth", "model", expected, f"threshold {where}, value {value}")
     return floor(where)
 
 
@@ -101,8 +101,8 @@ class Softened(TorchFunctionMode):
             return func(*args, **given)
         if name in REFUSED or given.get("out") is not None:
             reason = REFUSED.get(name, "with out=, which autograd cannot follow")
-            found = f"{name}, {reason}, in {_caller()}"
-            raise InputError(f"smooth: model must be one that can be made smooth, got {found}.")
+            refused = f"{name}, {reason}, in {_caller()}"
+            raise InputError(f"smooth: model must be one that can be made smooth, got {refused}.")
         if name == "prelu":
             return soft_prelu(x, args[1] if len(args) > 1 else given["weight"], self.rho)
         order, make = FUNCTIONS[name]

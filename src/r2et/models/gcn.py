@@ -113,9 +113,9 @@ class SiameseGCN(Siamese):
         """Symmetric (B, N, N) matrices with a zero diagonal, from either form of input."""
         n = self.settings["nodes"]
         edges = n * (n - 1) // 2
-        good = x.shape[1:] in ((n, n), (edges,))
-        what = f"of shape ({n}, {n}) or ({edges},) for {n} nodes"
-        require(good, "SiameseGCN", "a graph", what, tuple(x.shape[1:]))
+        is_valid = x.shape[1:] in ((n, n), (edges,))
+        expected = f"of shape ({n}, {n}) or ({edges},) for {n} nodes"
+        require(is_valid, "SiameseGCN", "a graph", expected, tuple(x.shape[1:]))
         if x.ndim == 3:
             half = (x + x.transpose(1, 2)) / 2
             return half - torch.diag_embed(half.diagonal(dim1=1, dim2=2))

@@ -15,11 +15,30 @@ PROBABILITIES = {"Sigmoid": "sigmoid", "Softmax": "softmax"}
 LOGARITHMS = {"LogSoftmax": "softmax", "LogSigmoid": "sigmoid"}  # of them; exp undoes it
 # What hands values on as they are, in another shape, type or order, or some of them.
 HANDED_ON = frozenset(
-    (
-        *("View", "UnsafeView", "ReshapeAlias", "Squeeze", "Unsqueeze", "Expand", "Alias"),
-        *("Clone", "ToCopy", "T", "Transpose", "Permute", "Movedim", "Flip", "Select", "Slice"),
-        *("Narrow", "Index", "IndexSelect", "Gather", "Split", "Unbind"),
-    )
+    [
+        "View",
+        "UnsafeView",
+        "ReshapeAlias",
+        "Squeeze",
+        "Unsqueeze",
+        "Expand",
+        "Alias",
+        "Clone",
+        "ToCopy",
+        "T",
+        "Transpose",
+        "Permute",
+        "Movedim",
+        "Flip",
+        "Select",
+        "Slice",
+        "Narrow",
+        "Index",
+        "IndexSelect",
+        "Gather",
+        "Split",
+        "Unbind",
+    ]
 )
 JOINED = frozenset({"Cat", "Stack"})
 COMPLEMENT = frozenset({"Rsub"})  # 1 - p, beside p
@@ -34,9 +53,9 @@ def check_logits(where: str, model: nn.Module, x: Tensor) -> None:
     with undisturbed(model), torch.enable_grad():
         out = logits(model, x.detach().clone().requires_grad_(), where)
     last = squashed(out.grad_fn)
-    what = "one that returns logits"
+    expected = "one that returns logits"
     got = f"probabilities: it ends in a {last} (audit it without that layer)"
-    require(last is None, where, "model", what, got)
+    require(last is None, where, "model", expected, got)
 
 
 def squashed(node: Any, depth: int = DEEPEST) -> str | None:
@@ -50,8 +69,8 @@ def squashed(node: Any, depth: int = DEEPEST) -> str | None:
     if name in HANDED_ON and before:
         return squashed(before[0], depth - 1)
     if name in JOINED and before:
-        found = [squashed(_complemented(part), depth - 1) for part in before]
-        return found[0] if all(found) else None
+        made_by = [squashed(_complemented(part), depth - 1) for part in before]
+        return made_by[0] if all(made_by) else None
     return None
 
 

@@ -34,7 +34,7 @@ def check_counts(where: str, **counts: Any) -> None:
 def check_widths(where: str, widths: Any, count: int | None = None) -> None:
     """The widths of hidden layers: a list of whole numbers, `count` of them where it is given."""
     listed = isinstance(widths, Sequence) and not isinstance(widths, str)
-    what = "a list of whole numbers" if count is None else f"a list of {count} whole numbers"
-    require(listed and count in (None, len(widths)), where, "widths", what, widths)
+    expected = "a list of whole numbers" if count is None else f"a list of {count} whole numbers"
+    require(listed and count in (None, len(widths)), where, "widths", expected, widths)
     for width in widths:
         check_counts(where, **{"every width": width})

@@ -45,16 +45,16 @@ def logits(model: nn.Module, x: Tensor, where: str = "logits") -> Tensor:
         raise InputError(
             f"{where}: model must be {accept}, got {type(error).__name__}: {first_line(error)}."
         ) from error
-    what = "one that returns a tensor of logits (wrap it in a module that takes them out)"
-    require(isinstance(out, Tensor), where, "model", what, out)
+    expected = "one that returns a tensor of logits (wrap it in a module that takes them out)"
+    require(isinstance(out, Tensor), where, "model", expected, out)
     if out.ndim == 0 and len(x) == 1:  # squeezed: one logit of one row
         out = out[None]
     lost = out.ndim == 1 and len(x) == 1 < len(out)
     out = out[:, None] if out.ndim == 1 else out
-    good = out.ndim == 2 and len(out) == len(x) and out.shape[1] > 0 and out.is_floating_point()
-    what = f"one that returns logits of shape ({len(x)}, C)"
-    what += ", also for one row (a squeeze takes its dimension away)" if lost else ""
-    require(good, where, "model", what, out)
+    is_valid = out.ndim == 2 and len(out) == len(x) and out.shape[1] > 0 and out.is_floating_point()
+    expected = f"one that returns logits of shape ({len(x)}, C)"
+    expected += ", also for one row (a squeeze takes its dimension away)" if lost else ""
+    require(is_valid, where, "model", expected, out)
     if not all_finite(out):
         rows = (~torch.isfinite(out)).any(1).nonzero().flatten()
         sentence = f"{where}: model must be one with finite logits, got NaN or inf"

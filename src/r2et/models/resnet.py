@@ -66,7 +66,7 @@ class ResNet18(Network):
 
     def forward(self, x: Tensor) -> Tensor:
         channels = self.settings["channels"]
-        good = x.ndim == 4 and x.shape[1] == channels
-        require(good, "ResNet18", "x", f"pictures of shape (B, {channels}, H, W)", x)
+        is_valid = x.ndim == 4 and x.shape[1] == channels
+        require(is_valid, "ResNet18", "x", f"pictures of shape (B, {channels}, H, W)", x)
         out: Tensor = self.classifier(self.pool(self.stages(self.stem(x))))
         return out

@@ -61,8 +61,8 @@ class Siamese(Network, ABC):
         return [self._same(first, second), self.classifier(first), self.classifier(second)]
 
     def _embed_both(self, pair: Tensor) -> tuple[Tensor, Tensor]:
-        good = pair.ndim >= 3 and pair.shape[1] == 2
-        require(good, type(self).__name__, "x", "pairs of shape (B, 2, ...)", pair)
+        is_valid = pair.ndim >= 3 and pair.shape[1] == 2
+        require(is_valid, type(self).__name__, "x", "pairs of shape (B, 2, ...)", pair)
         both = self.embed(pair.flatten(0, 1)).view(len(pair), 2, -1)
         return both[:, 0], both[:, 1]
 
@@ -100,9 +100,13 @@ class SiameseCNN(Siamese):
 
     def embed(self, x: Tensor) -> Tensor:
         """(B, 28, 28) or (B, 1, 28, 28) images -> (B, 10) embeddings."""
-        good = x.shape[1:] in ((28, 28), (1, 28, 28))
+        is_valid = x.shape[1:] in ((28, 28), (1, 28, 28))
         require(
-            good, "SiameseCNN", "an image", "of shape (28, 28) or (1, 28, 28)", tuple(x.shape[1:])
+            is_valid,
+            "SiameseCNN",
+            "an image",
+            "of shape (28, 28) or (1, 28, 28)",
+            tuple(x.shape[1:]),
         )
         out: Tensor = self.layers(x.reshape(-1, 1, 28, 28))
         return out

@@ -86,8 +86,8 @@ def _copy(model: nn.Module, *, share: bool) -> nn.Module:
     try:
         duplicate = copy.deepcopy(model, memo)
     except (RuntimeError, TypeError, AttributeError) as error:
-        what, found = "one that copy.deepcopy can copy", describe(first_line(error))
-        raise InputError(f"smooth: model must be {what}, got the error: {found}.") from error
+        expected, reason = "one that copy.deepcopy can copy", describe(first_line(error))
+        raise InputError(f"smooth: model must be {expected}, got the error: {reason}.") from error
     if share:
         for original, copied in zip(model.modules(), duplicate.modules(), strict=True):
             # The tables, not only the tensors: a model that moves or loads puts others into them.
@@ -113,8 +113,8 @@ def _replacement(name: str, module: nn.Module, rho: float) -> nn.Module:
     if getattr(module, "nonlinearity", "") == "relu" and isinstance(module, RECURRENT):
         reason = "whose ReLU is built in (use nonlinearity='tanh')"
     if reason:
-        found = f"{type(module).__name__} ({name}), {reason}"
-        raise InputError(f"smooth: model must be one that can be made smooth, got {found}.")
+        refused = f"{type(module).__name__} ({name}), {reason}"
+        raise InputError(f"smooth: model must be one that can be made smooth, got {refused}.")
     if isinstance(module, Magnitude):
         return _like(module, SoftMagnitude(rho))
     if kind is None or _code(type(module)) is not _code(kind):

@@ -49,8 +49,8 @@ def save_model(
     """
     where = "save_model"
     path = folder_path(where, folder)
-    good = extra is None or isinstance(extra, Mapping)
-    require(good, where, "extra", "a dictionary of what JSON can hold", extra)
+    is_valid = extra is None or isinstance(extra, Mapping)
+    require(is_valid, where, "extra", "a dictionary of what JSON can hold", extra)
     names = ", ".join(NETWORKS)
     kind = type(model).__name__
     known = NETWORKS.get(kind) is type(model)
@@ -74,8 +74,8 @@ def save_model(
     try:
         text = json.dumps(description, indent=2, allow_nan=False) + "\n"
     except (TypeError, ValueError, RecursionError) as error:
-        found = describe(first_line(error))
-        raise InputError(f"{where}: extra must be what JSON can hold, got {found}.") from error
+        reason = describe(first_line(error))
+        raise InputError(f"{where}: extra must be what JSON can hold, got {reason}.") from error
     make_folder(where, path)
     with locked(path / LOCK):
         old = _old_weights(path)
@@ -110,13 +110,13 @@ def _load(where: str, folder: Path) -> nn.Module:
     require(os.path.isfile(path), where, "folder", f"one with {path.name}", f"none in {folder}")
     blob = contents(where, path)
     whole = hashlib.sha256(blob).hexdigest() == description["weights"]
-    what = f"the file that {DESCRIPTION} was written for (by SHA-256)"
-    require(whole, where, str(path), what, f"{len(blob)} bytes that differ from it")
+    expected = f"the file that {DESCRIPTION} was written for (by SHA-256)"
+    require(whole, where, str(path), expected, f"{len(blob)} bytes that differ from it")
     try:
         weights = parse_weights(blob)
     except (SafetensorError, ValueError, KeyError) as error:
-        found = describe(first_line(error))
-        raise InputError(f"{where}: {path} must be safetensors, got {found}.") from error
+        reason = describe(first_line(error))
+        raise InputError(f"{where}: {path} must be safetensors, got {reason}.") from error
     _check_weights(where, str(path), model, weights)
     model.load_state_dict(weights, assign=True)
     return model.eval()
@@ -149,25 +149,27 @@ def _build(where: str, source: str, description: Mapping[str, Any]) -> nn.Module
         rho = description["rho"]
         return model if rho is None else smooth(model, rho)
     except (TypeError, ValueError, RuntimeError, OverflowError) as error:
-        what = f"a description that {kind.__name__} can be built from"
-        found = describe(first_line(error))
-        raise InputError(f"{where}: {source} must be {what}, got the error: {found}.") from error
+        expected = f"a description that {kind.__name__} can be built from"
+        reason = describe(first_line(error))
+        raise InputError(
+            f"{where}: {source} must be {expected}, got the error: {reason}."
+        ) from error
 
 
 def _check_weights(where: str, source: str, model: nn.Module, weights: dict[str, Tensor]) -> None:
     """The weights are exactly the model's: names, shapes, kinds of numbers, all finite."""
-    expected = model.state_dict()
-    missing = ", ".join(k for k in expected if k not in weights)
+    own = model.state_dict()
+    missing = ", ".join(k for k in own if k not in weights)
     require(not missing, where, source, "complete", f"no weights for {missing}")
-    surplus = ", ".join(k for k in weights if k not in expected)
+    surplus = ", ".join(k for k in weights if k not in own)
     require(not surplus, where, source, "without weights of other networks", surplus)
     for name, weight in weights.items():
-        shape = tuple(expected[name].shape)
+        shape = tuple(own[name].shape)
         require(weight.shape == shape, where, f"{source}: {name}", f"of shape {shape}", weight)
-        floating = expected[name].is_floating_point()
-        same = weight.is_floating_point() if floating else weight.dtype == expected[name].dtype
-        what = "floating-point" if floating else str(expected[name].dtype)
-        require(same, where, f"{source}: {name}", what, weight)
+        floating = own[name].is_floating_point()
+        same = weight.is_floating_point() if floating else weight.dtype == own[name].dtype
+        expected = "floating-point" if floating else str(own[name].dtype)
+        require(same, where, f"{source}: {name}", expected, weight)
         known = not floating or weight.dtype in FLOATS
         require(known, where, f"{source}: {name}", "of 16 bits or more", weight)
         finite = bool(torch.isfinite(weight).all())
@@ -184,26 +186,29 @@ def _read_description(where: str, folder: Path) -> dict[str, Any]:
     path = folder / DESCRIPTION
     require(os.path.isfile(path), where, "folder", f"one with {DESCRIPTION}", f"none in {folder}")
     try:
-        found = json.loads(contents(where, path))
+        description: dict[str, Any] = json.loads(contents(where, path))
     except (ValueError, RecursionError) as error:
         if isinstance(error, InputError):
             raise
         reason = describe(first_line(error))
         raise InputError(f"{where}: {path} must be JSON, got the error: {reason}.") from error
-    require(isinstance(found, dict), where, str(path), "a JSON object", type(found).__name__)
-    version = found.get("format")
+    require(
+        isinstance(description, dict), where, str(path), "a JSON object", type(description).__name__
+    )
+    version: Any = description.get("format")
     require(type(version) is int and version > 0, where, f"{path}: format", "a number", version)
     require(version <= FORMAT, where, f"{path}: format", f"{FORMAT} (update r2et)", version)
-    known = isinstance(found.get("class"), str) and found["class"] in NETWORKS
-    require(known, where, f"{path}: class", f"one of {', '.join(NETWORKS)}", found.get("class"))
+    known = isinstance(description.get("class"), str) and description["class"] in NETWORKS
+    require(
+        known, where, f"{path}: class", f"one of {', '.join(NETWORKS)}", description.get("class")
+    )
     for name in ("settings", "extra"):
-        good = isinstance(found.get(name), dict)
-        require(good, where, f"{path}: {name}", "an object", found.get(name))
-    require("rho" in found, where, f"{path}: rho", "a number or null", "nothing")
-    digest = found.get("weights")
-    good = isinstance(digest, str) and re.fullmatch("[0-9a-f]{64}", digest) is not None
-    require(good, where, f"{path}: weights", "a SHA-256 in hexadecimal", digest)
-    description: dict[str, Any] = found
+        is_valid = isinstance(description.get(name), dict)
+        require(is_valid, where, f"{path}: {name}", "an object", description.get(name))
+    require("rho" in description, where, f"{path}: rho", "a number or null", "nothing")
+    digest = description.get("weights")
+    is_valid = isinstance(digest, str) and re.fullmatch("[0-9a-f]{64}", digest) is not None
+    require(is_valid, where, f"{path}: weights", "a SHA-256 in hexadecimal", digest)
     return description
 
 

@@ -34,8 +34,8 @@ class Penalty(ABC):
 
     def __post_init__(self) -> None:
         where = type(self).__name__
-        good = isinstance(self.explainer, Explainer) and self.explainer.differentiable
-        require(good, where, "explainer", "an Explainer that has a graph", self.explainer)
+        is_valid = isinstance(self.explainer, Explainer) and self.explainer.differentiable
+        require(is_valid, where, "explainer", "an Explainer that has a graph", self.explainer)
 
     @property
     def usual_weight(self) -> float | None:
@@ -69,13 +69,15 @@ class Penalty(ABC):
         check_model_input(where, model, x)
         fixed = target_rows(where, target, x)
         for name, given in (("noise", noise), ("order", order), ("out", out)):
-            good = given is None or (isinstance(given, Tensor) and given.shape[:1] == x.shape[:1])
-            require(good, where, name, f"a tensor of {len(x)} rows", given)
+            is_valid = given is None or (
+                isinstance(given, Tensor) and given.shape[:1] == x.shape[:1]
+            )
+            require(is_valid, where, name, f"a tensor of {len(x)} rows", given)
         whole = order is None or order.dtype in (torch.int32, torch.int64)
         require(whole, where, "order", "a tensor of whole numbers, int32 or int64", order)
         if out is not None:
-            what = "logits computed from x after x.requires_grad_()"
-            require(out.requires_grad and x.requires_grad, where, "out", what, out)
+            expected = "logits computed from x after x.requires_grad_()"
+            require(out.requires_grad and x.requires_grad, where, "out", expected, out)
         as_deployed = undisturbed(model) if out is None else nullcontext()
         with as_deployed, torch.enable_grad(), sdpa_kernel(SDPBackend.MATH):
             explained, labels = (None, fixed) if self.of_labels else (fixed, None)
@@ -113,5 +115,5 @@ def check_positive(where: str, *, zero: bool = False, **numbers: float) -> None:
     """Settings that are finite numbers above 0, or not below it."""
     for name, value in numbers.items():
         number = isinstance(value, int | float) and not isinstance(value, bool)
-        good = number and math.isfinite(value) and (value > 0 or (zero and value == 0))
-        require(good, where, name, "0 or a positive number" if zero else "positive", value)
+        is_valid = number and math.isfinite(value) and (value > 0 or (zero and value == 0))
+        require(is_valid, where, name, "0 or a positive number" if zero else "positive", value)

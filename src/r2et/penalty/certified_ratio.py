@@ -31,8 +31,8 @@ class CertifiedRatio(RankingPenalty):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_positive("CertifiedRatio", radius=self.radius, cap=self.cap)
-        good = type(self.samples) is int and self.samples >= 0
-        require(good, "CertifiedRatio", "samples", "a whole number from 0 on", self.samples)
+        is_valid = type(self.samples) is int and self.samples >= 0
+        require(is_valid, "CertifiedRatio", "samples", "a whole number from 0 on", self.samples)
 
     @property
     def random(self) -> bool:
@@ -51,7 +51,7 @@ class CertifiedRatio(RankingPenalty):
 
     def _squared_distances(self, batch: ExplainedBatch, order: Tensor) -> Tensor:
         """Largest ||H_i - H_j||^2 seen, up to rounding, H the scores' Jacobian: (B, k, n - k)."""
-        found = None
+        largest = None
         for index in range(self.samples + 1):
             there = batch if index == 0 else self._elsewhere(batch, index)
             rows = jacobian(there.scores, there.x)
@@ -63,9 +63,9 @@ class CertifiedRatio(RankingPenalty):
                 + other.square().sum(2)[:, None]
                 - 2 * salient @ other.transpose(1, 2)
             )
-            found = square if found is None else torch.maximum(found, square)
-        assert found is not None
-        return found
+            largest = square if largest is None else torch.maximum(largest, square)
+        assert largest is not None
+        return largest
 
     def _elsewhere(self, batch: ExplainedBatch, index: int) -> ExplainedBatch:
         moves = batch.noise.flatten(1)

@@ -40,9 +40,9 @@ class EstimatedHessian(Penalty):
         return draws_direction(self.explainer)
 
     def rows(self, batch: ExplainedBatch) -> Tensor:
-        found = along(batch, direction(batch), self.by, self.step)
-        warn_if_flat(batch.where, found)
-        return found
+        curvature = along(batch, direction(batch), self.by, self.step)
+        warn_if_flat(batch.where, curvature)
+        return curvature
 
 
 @final
@@ -51,9 +51,9 @@ class ExactHessian(Penalty):
     """Exact-H: the Frobenius norm of H(x); n backward passes, for tables."""
 
     def rows(self, batch: ExplainedBatch) -> Tensor:
-        found = safe_norm(jacobian(batch.raw, batch.x))
-        warn_if_flat(batch.where, found)
-        return found
+        curvature = safe_norm(jacobian(batch.raw, batch.x))
+        warn_if_flat(batch.where, curvature)
+        return curvature
 
 
 @final
@@ -69,8 +69,8 @@ class SSR(Penalty):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        good = type(self.steps) is int and self.steps > 0
-        require(good, "SSR", "steps", "a positive whole number", self.steps)
+        is_valid = type(self.steps) is int and self.steps > 0
+        require(is_valid, "SSR", "steps", "a positive whole number", self.steps)
 
     def rows(self, batch: ExplainedBatch) -> Tensor:
         # One start for all: a row's eigenvalue does not depend on its batch.
@@ -79,9 +79,9 @@ class SSR(Penalty):
         v = unit(start.expand_as(batch.x))
         for _ in range(self.steps):
             v = unit(product(batch, v, create_graph=False))
-        found = safe_norm(product(batch, v))
-        warn_if_flat(batch.where, found)
-        return found
+        curvature = safe_norm(product(batch, v))
+        warn_if_flat(batch.where, curvature)
+        return curvature
 
 
 def direction(batch: ExplainedBatch) -> Tensor:
@@ -105,10 +105,10 @@ def along(batch: ExplainedBatch, v: Tensor, by: By, step: float) -> Tensor:
 def product(batch: ExplainedBatch, v: Tensor, *, create_graph: bool = True) -> Tensor:
     """v' H(x), which is H(x) v for a gradient's symmetric H: (B, ...) -> (B, ...)."""
     same = batch.raw.shape == v.shape
-    what = "one with x's shape for an exact product (or take by='difference')"
-    require(same, batch.where, "explainer", what, type(batch.explainer).__name__)
+    expected = "one with x's shape for an exact product (or take by='difference')"
+    require(same, batch.where, "explainer", expected, type(batch.explainer).__name__)
     # Without a graph to x there is no curvature: a piecewise-linear network's log-odds.
-    (found,) = torch.autograd.grad(
+    (hessian_v,) = torch.autograd.grad(
         (batch.raw * v).sum(),
         batch.x,
         create_graph=create_graph,
@@ -116,14 +116,14 @@ def product(batch: ExplainedBatch, v: Tensor, *, create_graph: bool = True) -> T
         allow_unused=True,
         materialize_grads=True,
     )
-    return found
+    return hessian_v
 
 
 def jacobian(values: Tensor, x: Tensor) -> Tensor:
     """Derivatives of values (B, ...) by x (B, ...), rows apart: (B, n, n')."""
     flat = values.flatten(1)
     one_each = torch.eye(flat.shape[1], dtype=flat.dtype, device=flat.device)
-    (found,) = torch.autograd.grad(
+    (derivatives,) = torch.autograd.grad(
         flat,
         x,
         grad_outputs=one_each[:, None].expand(-1, *flat.shape),
@@ -132,7 +132,7 @@ def jacobian(values: Tensor, x: Tensor) -> Tensor:
         allow_unused=True,
         materialize_grads=True,
     )
-    return found.flatten(2).movedim(0, 1)
+    return derivatives.flatten(2).movedim(0, 1)
 
 
 def unit(v: Tensor) -> Tensor:
@@ -154,9 +154,9 @@ def check_curvature(where: str, by: str, step: float) -> None:
     check_positive(where, step=step)
 
 
-def warn_if_flat(where: str, found: Tensor) -> None:
+def warn_if_flat(where: str, curvature: Tensor) -> None:
     """Say so when there is nothing to penalise."""
-    if float((found.detach() == 0).sum()) >= FLAT * len(found):
+    if float((curvature.detach() == 0).sum()) >= FLAT * len(curvature):
         warnings.warn(
             f"{where}: the curvature is exactly 0 in {FLAT:.0%} of the rows or more, so the penalty"
             " does nothing. A piecewise-linear network's log-odds has none: explain the probability"

@@ -115,6 +115,6 @@ class ExplainedBatch:
 
     def _local(self, x: Tensor, out: Tensor, target: Tensor) -> Tensor:
         assert isinstance(self.explainer, LocalExplainer)
-        what = "differentiable in x (no detach, argmax, numpy or no_grad inside)"
-        require(out.requires_grad, self.where, "model", what, "an output without a gradient")
+        expected = "differentiable in x (no detach, argmax, numpy or no_grad inside)"
+        require(out.requires_grad, self.where, "model", expected, "an output without a gradient")
         return self.explainer.from_logits(x, out, target)

@@ -59,14 +59,14 @@ class R2ET(RankingPenalty):
         return self.l2 > 0 and draws_direction(self.explainer)
 
     def ranked_rows(self, batch: ExplainedBatch) -> Tensor:
-        found = batch.scores.new_zeros(len(batch.x))
+        total = batch.scores.new_zeros(len(batch.x))
         if self.l1:
-            found = self.l1 * gap_term(batch, batch.scores, self)
+            total = self.l1 * gap_term(batch, batch.scores, self)
         if self.l2:
             bend = along(batch, direction(batch), self.by, self.step)
             warn_if_flat(batch.where, bend)
-            found = found + self.l2 * bend
-        return found
+            total = total + self.l2 * bend
+        return total
 
 
 @final
@@ -107,14 +107,14 @@ class BallR2ET(RankingPenalty):
 
     def ranked_rows(self, batch: ExplainedBatch) -> Tensor:
         here = relative(batch.scores)
-        found = here.new_zeros(len(here))
+        total = here.new_zeros(len(here))
         if self.l1:
-            found = self.l1 * gap_term(batch, here, self, self.hinge)
+            total = self.l1 * gap_term(batch, here, self, self.hinge)
         if self.l2:
             ends = batch.x.detach() + self.radius * unit(batch.noise)
             there = relative(batch.explainer.reduced(batch.raw_at(ends)))
-            found = found + self.l2 * safe_norm(there - here)
-        return found
+            total = total + self.l2 * safe_norm(there - here)
+        return total
 
 
 def gap_term(
@@ -156,6 +156,8 @@ def check_pairs(where: str, kind: str, count: int | None, form: str) -> None:
     """The settings of a gap term."""
     names = ", ".join(PAIR_SETS)
     require(kind in PAIR_SETS, where, "pairs", f"one of {names}", kind)
-    good = count is None or (type(count) is int and count > 0 and kind != "all")
-    require(good, where, "count", "None, or a positive whole number for closest or anchor", count)
+    is_valid = count is None or (type(count) is int and count > 0 and kind != "all")
+    require(
+        is_valid, where, "count", "None, or a positive whole number for closest or anchor", count
+    )
     require(form in ("gap", "exponential"), where, "form", "gap or exponential", form)

@@ -41,10 +41,10 @@ def thickness_bounds(scores: Tensor, k: int, radius: float, suprema: Tensor) -> 
     _check_radius(where, radius)
     b, n = scores.shape
     check_k(where, k, n)
-    good = isinstance(suprema, Tensor) and suprema.shape in ((b, n), (b, n, n))
-    good = good and bool(((suprema >= 0) & suprema.isfinite()).all())
-    what = f"finite norms of shape ({b}, {n}) or ({b}, {n}, {n})"
-    require(good, where, "suprema", what, suprema)
+    is_valid = isinstance(suprema, Tensor) and suprema.shape in ((b, n), (b, n, n))
+    is_valid = is_valid and bool(((suprema >= 0) & suprema.isfinite()).all())
+    expected = f"finite norms of shape ({b}, {n}) or ({b}, {n}, {n})"
+    require(is_valid, where, "suprema", expected, suprema)
     order = ranking(scores)
     if suprema.ndim == 2:
         each = suprema.gather(1, order)
@@ -88,19 +88,19 @@ def score_jacobian(scores: ScoresFn, x: Tensor, *, constant: bool = False) -> Te
     """
     point = x.detach().requires_grad_()
     with torch.enable_grad():
-        found = scores(point)
-        good = constant or found.requires_grad
-        require(good, "score_jacobian", "model", "differentiable in x twice", found)
-        found = found + 0 * point.sum()  # constant scores have a derivative, too
+        values = scores(point)
+        is_valid = constant or values.requires_grad
+        require(is_valid, "score_jacobian", "model", "differentiable in x twice", values)
+        values = values + 0 * point.sum()  # constant scores have a derivative, too
     rows = []
-    for i in range(found.shape[1]):
+    for i in range(values.shape[1]):
         (row,) = torch.autograd.grad(
-            found[:, i].sum(), point, retain_graph=True, materialize_grads=True
+            values[:, i].sum(), point, retain_graph=True, materialize_grads=True
         )
         rows.append(row.flatten(1))
     return torch.stack(rows, 1)
 
 
 def _check_radius(where: str, radius: float) -> None:
-    good = isinstance(radius, int | float) and 0 <= radius < math.inf
-    require(good, where, "radius", "0 or more and finite", radius)
+    is_valid = isinstance(radius, int | float) and 0 <= radius < math.inf
+    require(is_valid, where, "radius", "0 or more and finite", radius)

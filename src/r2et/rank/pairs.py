@@ -33,8 +33,8 @@ def pairs(n: int, k: int, kind: PairSet = "all", count: int | None = None) -> Te
         require(count is None, "pairs", "count", "None for all pairs", count)
         return torch.cartesian_prod(torch.arange(k), torch.arange(k, n))
     if count is not None:
-        good = isinstance(count, int) and 0 < count <= most
-        require(good, "pairs", "count", f"in 1..{most} for k = {k} of {n} features", count)
+        is_valid = isinstance(count, int) and 0 < count <= most
+        require(is_valid, "pairs", "count", f"in 1..{most} for k = {k} of {n} features", count)
     count = min(k, most) if count is None else count
     steps = torch.arange(count)
     if kind == "closest":
@@ -60,8 +60,8 @@ def gap(scores: Tensor, order: Tensor, k: int) -> Tensor:
 def pair_gap(scores: Tensor, order: Tensor, places: Tensor) -> Tensor:
     """Gaps of chosen pairs: scores (B, n), order (B, n), places (P, 2) -> (B, P)."""
     ranked = in_order("pair_gap", scores, order)
-    good = isinstance(places, Tensor) and places.ndim == 2 and places.shape[1] == 2
-    require(good, "pair_gap", "places", "a tensor of shape (P, 2)", places)
+    is_valid = isinstance(places, Tensor) and places.ndim == 2 and places.shape[1] == 2
+    require(is_valid, "pair_gap", "places", "a tensor of shape (P, 2)", places)
     n = scores.shape[1]
     inside = len(places) > 0 and bool((places >= 0).all()) and bool((places < n).all())
     require(inside, "pair_gap", "places", f"in 0..{n - 1}", places.tolist())
@@ -84,6 +84,6 @@ def in_order(where: str, scores: Tensor, order: Tensor) -> Tensor:
     check_scores(where, scores)
     check_same_shape(where, order, scores, "order", "scores")
     n = scores.shape[1]
-    good = order.dtype == torch.int64 and int(order.min()) >= 0 and int(order.max()) < n
-    require(good, where, "order", f"feature indices (see ranking) in 0..{n - 1}", order)
+    is_valid = order.dtype == torch.int64 and int(order.min()) >= 0 and int(order.max()) < n
+    require(is_valid, where, "order", f"feature indices (see ranking) in 0..{n - 1}", order)
     return scores.gather(1, order)

@@ -38,12 +38,12 @@ class SamplingPaths:
 
     def __post_init__(self, generator: torch.Generator | None) -> None:
         where, names = self.where, ", ".join(DISTRIBUTIONS)
-        good = self.distribution in DISTRIBUTIONS
-        require(good, where, "distribution", f"one of {names}", self.distribution)
+        is_valid = self.distribution in DISTRIBUTIONS
+        require(is_valid, where, "distribution", f"one of {names}", self.distribution)
         for name in ("samples", "points"):
             value = getattr(self, name)
-            good = isinstance(value, int) and not isinstance(value, bool) and value > 0
-            require(good, where, name, "a positive whole number", value)
+            is_valid = isinstance(value, int) and not isinstance(value, bool) and value > 0
+            require(is_valid, where, name, "a positive whole number", value)
         given = self.x_adv is not None
         if self.distribution == "adversarial":
             require(given, where, "x_adv", "given for an adversarial distribution", self.x_adv)
@@ -53,10 +53,10 @@ class SamplingPaths:
             require(fits, where, name, f"None for a {self.distribution} distribution", value)
         fits = self.region is None or not given
         require(fits, where, "region", "None when x_adv is given", self.region)
-        good = self.region is None or isinstance(self.region, Region)
-        require(good, where, "region", "a Region such as L2(0.3)", self.region)
-        good = generator is None or isinstance(generator, torch.Generator)
-        require(good, where, "generator", "a torch.Generator", generator)
+        is_valid = self.region is None or isinstance(self.region, Region)
+        require(is_valid, where, "region", "a Region such as L2(0.3)", self.region)
+        is_valid = generator is None or isinstance(generator, torch.Generator)
+        require(is_valid, where, "generator", "a torch.Generator", generator)
         if generator is not None:
             drawn = torch.randint(2**62, (), generator=generator)
             object.__setattr__(self, "seed", int(drawn))
@@ -86,12 +86,14 @@ class SamplingPaths:
         while block := list(islice(ends, group)):
             there = torch.stack(block)[:, None]  # (S, 1, B, ...)
             at = x + way * (there - x)
-            found = scores(at.flatten(0, 2))
-            check_scores(self.where, found)
+            values = scores(at.flatten(0, 2))
+            check_scores(self.where, values)
             copies = order.repeat(len(block) * self.points, 1)
-            good = found.shape == copies.shape
-            require(good, self.where, "model", f"one that returns {tuple(copies.shape)}", found)
-            yield found.gather(1, copies).view(len(block), self.points, *order.shape)
+            is_valid = values.shape == copies.shape
+            require(
+                is_valid, self.where, "model", f"one that returns {tuple(copies.shape)}", values
+            )
+            yield values.gather(1, copies).view(len(block), self.points, *order.shape)
 
     def _ends(self, x: Tensor) -> Iterator[Tensor]:
         """The points x' ~ D, each (B, ...)."""
@@ -121,14 +123,14 @@ class SamplingPaths:
         """x_adv as (S, B, ...)."""
         if self.x_adv is None:
             return None
-        good = isinstance(self.x_adv, Tensor)
-        require(good, self.where, "x_adv", "a torch.Tensor", type(self.x_adv).__name__)
+        is_valid = isinstance(self.x_adv, Tensor)
+        require(is_valid, self.where, "x_adv", "a torch.Tensor", type(self.x_adv).__name__)
         stacked = self.x_adv if self.x_adv.ndim == x.ndim + 1 else self.x_adv[None]
-        good = stacked.ndim == x.ndim + 1 and stacked.shape[1:] == x.shape and len(stacked) > 0
-        what = f"of x's shape {tuple(x.shape)}, or several of it stacked"
-        require(good, self.where, "x_adv", what, self.x_adv)
-        good = stacked.dtype == x.dtype and stacked.device == x.device
-        require(good, self.where, "x_adv", f"{x.dtype} on {x.device}, as x is", self.x_adv)
+        is_valid = stacked.ndim == x.ndim + 1 and stacked.shape[1:] == x.shape and len(stacked) > 0
+        expected = f"of x's shape {tuple(x.shape)}, or several of it stacked"
+        require(is_valid, self.where, "x_adv", expected, self.x_adv)
+        is_valid = stacked.dtype == x.dtype and stacked.device == x.device
+        require(is_valid, self.where, "x_adv", f"{x.dtype} on {x.device}, as x is", self.x_adv)
         return stacked
 
 
@@ -136,11 +138,11 @@ def scores_function(
     where: str, model: nn.Module | ScoresFn, x: Tensor, explainer: Explainer | None
 ) -> ScoresFn:
     """Scores as a function of stacked copies of the batch."""
-    good = explainer is None or isinstance(explainer, Explainer)
-    require(good, where, "explainer", "an Explainer such as Gradient()", explainer)
+    is_valid = explainer is None or isinstance(explainer, Explainer)
+    require(is_valid, where, "explainer", "an Explainer such as Gradient()", explainer)
     if isinstance(model, nn.Module):
         return (Gradient() if explainer is None else explainer).at(model, x)
     require(callable(model), where, "model", "a torch.nn.Module or a function of x", model)
-    what = "None when scores come from a function"
-    require(explainer is None, where, "explainer", what, explainer)
+    expected = "None when scores come from a function"
+    require(explainer is None, where, "explainer", expected, explainer)
     return model

@@ -56,12 +56,12 @@ def thickness(
         scores = scores_function(where, model, part, explainer)
         order = clean_ranking(where, scores, part, k)
         weights = None if kind == "probability" else rank_weights(order.shape[1], k, kind)
-        found = []
+        along_ways = []
         for ranked in ways.ranked_scores(scores, part, order):  # (S, points, B, n)
             flat = ranked.flatten(0, 2)
             at = ordered_share(flat, k) if weights is None else flat @ weights.to(flat)
-            found.append(at.view(ranked.shape[:3]).mean(1))
-        each = torch.cat(found)  # (samples, B)
+            along_ways.append(at.view(ranked.shape[:3]).mean(1))
+        each = torch.cat(along_ways)  # (samples, B)
         blocks.append(each.mean(0) if over == "mean" else each.amin(0))
     return torch.cat(blocks)
 
@@ -104,9 +104,9 @@ def pairwise_thickness(
 
 def clean_ranking(where: str, scores: ScoresFn, x: Tensor, k: int) -> Tensor:
     """(B, n) ranking at x itself."""
-    found = scores(x)
-    check_scores(where, found)
-    good = len(found) == len(x)
-    require(good, where, "model", f"one that gives {len(x)} rows of scores", found)
-    check_k(where, k, found.shape[1])
-    return ranking(found)
+    clean = scores(x)
+    check_scores(where, clean)
+    is_valid = len(clean) == len(x)
+    require(is_valid, where, "model", f"one that gives {len(x)} rows of scores", clean)
+    check_k(where, k, clean.shape[1])
+    return ranking(clean)

@@ -76,8 +76,8 @@ class Feasible(Region):
         whole = whole and self.switches >= 0
         require(whole, where, "switches", "a whole number, 0 or more", self.switches)
         free = bool(self._layout.numbers) or (self.switches > 0 and bool(self._layout.choices))
-        what = "such that at least one column may change"
-        require(free, where, "moves, switches and frozen", what, "nothing that can change")
+        expected = "such that at least one column may change"
+        require(free, where, "moves, switches and frozen", expected, "nothing that can change")
 
     def project(self, x_adv: Tensor, x: Tensor) -> Tensor:
         """The feasible point with the smallest `distance` to x_adv (B, n); x where all tie."""
@@ -171,9 +171,9 @@ class Feasible(Region):
         """
         count = self.count(x)
         row = int(count.argmax())
-        what = f"rows of at most {limit} feasible points (the limit)"
+        expected = f"rows of at most {limit} feasible points (the limit)"
         value = f"x[{row}] with {float(count[row]):g}"
-        require(float(count[row]) <= limit, type(self).__name__, "x", what, value)
+        require(float(count[row]) <= limit, type(self).__name__, "x", expected, value)
         together = max(1, BLOCK // x.numel())
         for first in range(0, int(count.max()), together):
             index = torch.arange(first, first + together, device=x.device)[:, None]

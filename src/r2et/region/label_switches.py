@@ -121,8 +121,8 @@ class LabelSwitches:
 
     def _labels(self, flat: Tensor) -> Tensor:
         """(B, G) the number of each column's label."""
-        found = [
+        labels = [
             (flat[:, s[0]] > 0.5).long() if len(s) == 1 else flat[:, s].argmax(1)
             for s in self.spans
         ]
-        return torch.stack(found, 1) if found else flat[:, :0].long()
+        return torch.stack(labels, 1) if labels else flat[:, :0].long()

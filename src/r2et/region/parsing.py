@@ -14,11 +14,11 @@ from r2et.errors import require
 def as_number(where: str, name: str, value: Any) -> float:
     """Anything that is a number, and no flag or text, as a float."""
     try:
-        good = not isinstance(value, bool | str)
+        is_number = not isinstance(value, bool | str)
         number = float(value)
     except (TypeError, ValueError, RuntimeError):
-        good, number = False, math.nan
-    require(good and not math.isnan(number), where, name, "a number", value)
+        is_number, number = False, math.nan
+    require(is_number and not math.isnan(number), where, name, "a number", value)
     return number
 
 
@@ -33,9 +33,9 @@ def per_feature(where: str, name: str, value: Any) -> float | tuple[float, ...]:
 
 def indices(where: str, frozen: Any) -> tuple[int, ...]:
     """Feature indices in any form, each once and in order."""
-    good = isinstance(frozen, Iterable) and not isinstance(frozen, str)
-    values = list(frozen) if good else []
+    is_valid = isinstance(frozen, Iterable) and not isinstance(frozen, str)
+    values = list(frozen) if is_valid else []
     values = [v.item() if hasattr(v, "item") else v for v in values]
-    good = good and all(type(v) is int and v >= 0 for v in values)
-    require(good, where, "frozen", "feature indices, each 0 or more", frozen)
+    is_valid = is_valid and all(type(v) is int and v >= 0 for v in values)
+    require(is_valid, where, "frozen", "feature indices, each 0 or more", frozen)
     return tuple(sorted(set(values)))

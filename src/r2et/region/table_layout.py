@@ -89,17 +89,17 @@ def check_schema(where: str, schema: Any) -> None:
     """Anything with columns that have what TableColumn asks for."""
     wanted = ("name", "kind", "low", "high", "features")
     columns = getattr(schema, "columns", ())
-    good = isinstance(columns, Sequence) and len(columns) > 0
-    good = good and all(hasattr(column, field) for column in columns for field in wanted)
-    require(good, where, "schema", "a table's schema, such as load_table(...).schema", schema)
+    is_valid = isinstance(columns, Sequence) and len(columns) > 0
+    is_valid = is_valid and all(hasattr(column, field) for column in columns for field in wanted)
+    require(is_valid, where, "schema", "a table's schema, such as load_table(...).schema", schema)
 
 
 def as_pairs(where: str, role: str, given: Any, schema: TableSchema) -> ColumnValues:
     """Numbers by column name, of measured columns only, in the schema's order."""
-    what = "numbers by column name, such as {'age': 2}"
-    good = isinstance(given, Mapping | Sequence) and not isinstance(given, str)
-    good = good and (isinstance(given, Mapping) or all(_pair(item) for item in given))
-    require(good, where, role, what, given)
+    expected = "numbers by column name, such as {'age': 2}"
+    is_valid = isinstance(given, Mapping | Sequence) and not isinstance(given, str)
+    is_valid = is_valid and (isinstance(given, Mapping) or all(_pair(item) for item in given))
+    require(is_valid, where, role, expected, given)
     numbers = {name: as_number(where, f"{role} of {name!r}", v) for name, v in dict(given).items()}
     kinds = {column.name: column.kind for column in schema.columns}
     for name, value in numbers.items():
@@ -113,15 +113,15 @@ def as_pairs(where: str, role: str, given: Any, schema: TableSchema) -> ColumnVa
 def as_columns(where: str, frozen: Any, schema: TableSchema) -> tuple[str, ...]:
     """Column names and feature indices as names of columns, in the schema's order."""
     values = frozen.tolist() if hasattr(frozen, "tolist") else frozen
-    good = isinstance(values, Iterable) and not isinstance(values, str)
-    require(good, where, "frozen", "a list of column names or feature indices", frozen)
+    is_valid = isinstance(values, Iterable) and not isinstance(values, str)
+    require(is_valid, where, "frozen", "a list of column names or feature indices", frozen)
     names = [column.name for column in schema.columns]
     owners = [column.name for column in schema.columns for _ in column.features]
     held = set()
     for value in values:
         if isinstance(value, int) and not isinstance(value, bool):
-            what = f"column names or feature indices in 0..{len(owners) - 1}"
-            require(0 <= value < len(owners), where, "frozen", what, value)
+            expected = f"column names or feature indices in 0..{len(owners) - 1}"
+            require(0 <= value < len(owners), where, "frozen", expected, value)
             held.add(owners[value])
         else:
             check_name(where, "frozen", value, names)
@@ -161,11 +161,11 @@ def layout(
             continue
         least = 0.0 if column.kind == "number" else 1.0  # whole numbers, whole days
         step = steps.get(column.name, least)
-        good = math.isfinite(step) and (least == 0 or (step > 0 and step % 1 == 0))
-        what = "finite" if least == 0 else "a positive whole number"
-        require(good, where, f"grid of {column.name!r}", what, step)
-        what = f"0, or at least its step of {step:g} (or freeze it)"
-        require(far >= step * (1 - 1e-9), where, f"moves of {column.name!r}", what, far)
+        is_valid = math.isfinite(step) and (least == 0 or (step > 0 and step % 1 == 0))
+        expected = "finite" if least == 0 else "a positive whole number"
+        require(is_valid, where, f"grid of {column.name!r}", expected, step)
+        expected = f"0, or at least its step of {step:g} (or freeze it)"
+        require(far >= step * (1 - 1e-9), where, f"moves of {column.name!r}", expected, far)
         far = math.floor(far / step + 1e-9) * step if step else far
         integer = column.kind == "integer"
         numbers.append(
@@ -188,17 +188,17 @@ def check_rows(where: str, table: TableLayout, x: Tensor) -> None:
     both = (x == 0) | (x == 1)
     spans = [(c.name, c.features) for c in table.labels]
     for name, span in [*spans, *((table.names[f], (f,)) for f in table.flags)]:
-        good = both[:, span].all(1) & ((len(span) == 1) | (x[:, span].sum(1) == 1))
-        if not bool(good.all()):
-            row = int((~good).nonzero()[0])
-            what = "0 or 1" if len(span) == 1 else "one-hot"
+        encoded = both[:, span].all(1) & ((len(span) == 1) | (x[:, span].sum(1) == 1))
+        if not bool(encoded.all()):
+            row = int((~encoded).nonzero()[0])
+            expected = "0 or 1" if len(span) == 1 else "one-hot"
             value = f"x[{row}] with {[round(v, 4) for v in x[row, span].tolist()]}"
-            require(False, where, "x", f"{what} in {name!r}", value)
+            require(False, where, "x", f"{expected} in {name!r}", value)
     for number in table.numbers:
         least = 4 * torch.finfo(x.dtype).eps * (number.high - number.low)
-        what = f"of a type in which steps of {number.step:g} in {number.name!r} differ"
-        what += f" (use x.double(), or a grid of at least {math.ceil(least)})"
-        require(number.step == 0 or number.step >= least, where, "x", what, x)
+        expected = f"of a type in which steps of {number.step:g} in {number.name!r} differ"
+        expected += f" (use x.double(), or a grid of at least {math.ceil(least)})"
+        require(number.step == 0 or number.step >= least, where, "x", expected, x)
 
 
 def _pair(item: Any) -> bool:
