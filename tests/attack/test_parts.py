@@ -389,7 +389,7 @@ def test_the_strong_attack_uses_its_parts(monkeypatch):
             judges.append(judge)
             return super().__call__(problem, judge, start, same=same)
 
-    monkeypatch.setattr("r2et.attack.strong.Descent", Noted)
+    monkeypatch.setattr("r2et.attack.strong.ProjectedDescent", Noted)
     model, x = make(lambda: MLP(12, (16,)), seed=1), randn(20, 12)
     StrongAttack(L2(0.5))(model, Gradient(), x, k=4)
     assert all(d.hold and d.own and d.momentum > 0 for d in made)
