@@ -7,13 +7,21 @@ READY  := $(VENV)/.ready
 # One thread: the networks here are tiny, and threads make them slower.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo test lint perf docs clean
+.PHONY: demo test test-slow check-records lint perf docs clean
 
 demo: $(READY)
 	@$(BIN)/r2et demo
 
 test: $(READY)
-	$(BIN)/python -m pytest -n auto --dist loadfile
+	$(BIN)/python -m pytest -n auto --dist loadfile -m "not slow"
+
+# What takes long: hunts in large networks, Ray, whole trainings, every block of every page.
+test-slow: $(READY)
+	$(BIN)/python -m pytest -n auto --dist loadfile -m slow
+
+# That committed records are what pages and promises say; the code is not run.
+check-records: $(READY)
+	$(BIN)/python -m pytest checks
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -1,34 +1,33 @@
 """The hunt for counter-examples to certificates: writes perf/records/hunt.json as it goes.
 
 `python perf/hunt.py` takes about an hour on one core and goes on where it was stopped; what was
-hunted with other certifiers (by a digest of src/r2et/certify) is hunted anew. `--quick`: ten
-networks, unrecorded. Every network gets a million random points in the claimed balls, points down
-the gradient of the gap, MinimumNorm (fast) at each row and StrongAttack at some, thorough for every
-other network; with up to three features also a dense grid. Every fifth row is explained for a class
-that is not predicted, and attacks need not keep the prediction where it can be held in place. What
-an attack returns is judged again, from scratch, and so is precision_at beyond the radius.
+hunted with other code (by a digest of what claims and judgements are made with) is hunted anew.
+`--quick`: ten networks, unrecorded. Every network gets a million random points in the claimed
+balls, points down the gradient of the gap, MinimumNorm (fast) at each row and StrongAttack at some,
+thorough for every other network; with up to three features also a dense grid. Every fifth row is
+explained for a class that is not predicted, and attacks need not keep the prediction where it can
+be held in place. What an attack returns is judged again, from scratch, and so is precision_at
+beyond the radius. The hunt fails where a claim was broken, and where a network had none to break.
 """
 
 from __future__ import annotations
 
-import hashlib
 import sys
 import time
-from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-import r2et.certify
 from hunted import Case, case
 from r2et.attack import MinimumNorm, StrongAttack
 from r2et.certify import Certificate
 from r2et.errors import InputError
 from r2et.rank import precision_at_k, ranking
 from r2et.region import L2, Linf
-from recording import RECORDS, load_record, save
+from recording import RECORDS, digest, load_record, save
 
+CODE = ("certify", "explain", "models", "rank")  # that claims and judgements are made with
 ROWS = 100_000
 POINTS = 1_050_000  # a few of which fall outside by rounding
 BATCH = 2**21  # numbers of points held at once
@@ -221,18 +220,18 @@ class Hunt:
         done["partial_rows"] = len(rows)
 
 
-def digest() -> str:
-    """Of the code that certifies."""
-    folder = Path(r2et.certify.__file__).parent
-    text = b"".join(path.read_bytes() for path in sorted(folder.glob("*.py")))
-    return hashlib.sha256(text).hexdigest()[:12]
-
-
 SUMS = (
     *("rows", "with_a_radius", "with_one_by_the_hessian", "points", "grid_points"),
     *("partial_points", "minimum_norm_rows", "standard_minimum_norm_rows", "strong_rows"),
     *("standard_strong_rows", "partial_rows", "broken"),
 )
+
+
+def failures(cases: list[dict[str, Any]]) -> list[str]:
+    """Why the hunt fails: claims that were broken, and networks without a claim to break."""
+    broken = [f"seed {case['seed']}: a claim is broken" for case in cases if case["broken"]]
+    idle = [case for case in cases if "refused" not in case and not case["with_a_radius"]]
+    return broken + [f"seed {case['seed']}: every radius is 0" for case in idle]
 
 
 def totals(found: list[dict[str, Any]]) -> dict[str, Any]:
@@ -244,7 +243,7 @@ def totals(found: list[dict[str, Any]]) -> dict[str, Any]:
 def main() -> None:
     """Hunt, print, record."""
     torch.set_num_threads(1)
-    quick, code = "--quick" in sys.argv[1:], digest()
+    quick, code = "--quick" in sys.argv[1:], digest(*CODE)
     found: list[dict[str, Any]] = []
     if not quick and (RECORDS / "hunt.json").exists():
         before = load_record("hunt")
@@ -261,6 +260,8 @@ def main() -> None:
         if not quick:
             save("hunt", {"code": code, "totals": totals(found), "cases": found})
     print(totals(found), flush=True)
+    if failures(found):
+        sys.exit("\n".join(failures(found)))
 
 
 if __name__ == "__main__":

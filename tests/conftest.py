@@ -1,5 +1,57 @@
-"""One thread: the networks in these tests are tiny, and threads make them many times slower."""
+"""One thread for all tests, and skips that nobody expects are failures where CI asks for it."""
 
+import os
+
+import pytest
 import torch
 
+from skips import is_expected
+
+# The networks in these tests are tiny, and threads make them many times slower.
 torch.set_num_threads(1)
+
+STRICT = os.environ.get("R2ET_STRICT_SKIPS") == "1"
+
+
+class UnexpectedSkips:
+    """Collects skips from this process and, under xdist, from its workers; then fails the run."""
+
+    def __init__(self, config: pytest.Config):
+        self.config = config
+        self.skips: list[str] = []
+
+    def _note(self, report: pytest.TestReport | pytest.CollectReport) -> None:
+        if report.skipped and not hasattr(report, "wasxfail"):
+            reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
+            if not is_expected(str(reason)):
+                self.skips.append(f"{report.nodeid}: {reason}")
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        self._note(report)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self._note(report)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node) -> None:
+        """A module skipped as a whole is known to the workers alone."""
+        self.skips += getattr(node, "workeroutput", {}).get("unexpected_skips", [])
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        self.skips = sorted(set(self.skips))
+        if hasattr(self.config, "workeroutput"):
+            self.config.workeroutput["unexpected_skips"] = self.skips
+        elif self.skips and session.exitstatus in (pytest.ExitCode.OK, 0):
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter) -> None:
+        if self.skips:
+            terminalreporter.section("unexpected skips: see tests/skips.py")
+            for line in self.skips:
+                terminalreporter.write_line(line)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if STRICT:
+        config.pluginmanager.register(UnexpectedSkips(config))

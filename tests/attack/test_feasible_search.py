@@ -1,8 +1,6 @@
 """The worst feasible change: brute force says the same, a search comes close, nothing is harmed."""
 
 import copy
-import json
-from pathlib import Path
 
 import pytest
 import torch
@@ -215,16 +213,3 @@ def test_bad_input_gets_one_sentence(make, message):
     with pytest.raises(InputError) as caught:
         make()
     assert str(caught.value) == f"FeasibleSearch: {message}"
-
-
-def test_the_page_shows_what_was_recorded():
-    root = Path(__file__).parents[2]
-    record = json.loads((root / "perf" / "records" / "feasible.json").read_text())
-    page = (root / "docs" / "feasible.md").read_text()
-    for case in record["cases"]:
-        cells = (
-            f"{case['points']:.0f} | {case['changed']:.1%} | {case['precision']:.1%} | "
-            f"{case['lowest']:.0%} | {case['seconds']:.1f} | {case['search_finds']:.1%} | "
-            f"{case['search_seconds']:.1f} |"
-        )
-        assert cells in page

@@ -4,6 +4,8 @@ import shutil
 
 import pytest
 
+from skips import BROWSERS
+
 OPTIONS = [
     "--headless",
     "--no-sandbox",
@@ -13,14 +15,13 @@ OPTIONS = [
     "--disable-sync",
     "--no-first-run",
 ]
-PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
 @pytest.fixture(scope="module")
 def browser():
-    program = next((found for name in PROGRAMS if (found := shutil.which(name))), None)
+    program = next((found for name in BROWSERS if (found := shutil.which(name))), None)
     if program is None:
-        pytest.skip(f"no browser here: none of {', '.join(PROGRAMS)}")
+        pytest.skip(f"no browser here: none of {', '.join(BROWSERS)}")
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     with playwright.sync_playwright() as session:
         launched = session.chromium.launch(executable_path=program, args=OPTIONS)

@@ -1,11 +1,10 @@
 """What perf/certified.py recorded is what was promised, and stays below what is possible."""
 
-import json
-from pathlib import Path
-
 import pytest
 
-RECORD = json.loads((Path(__file__).parents[2] / "perf" / "records" / "certified.json").read_text())
+from recording import load_record
+
+RECORD = load_record("certified")
 RESULTS, INDIVIDUAL = RECORD["results"], RECORD["individual"]
 
 
@@ -46,9 +45,9 @@ def test_half_of_vanillas_sets_can_be_proved_where_so_many_are_possible(entry):
     plain = entry["ways"][0]["test"]
     limit = next(c for c in entry["ceilings"] if c["radius"] == 0.1)["all"]["sets"]
     wanted = plain["distinct_top_k"] / 2
-    found = [
+    distinct = [
         way["test"]["distinct_top_k"]
         for way in entry["ways"]
         if way["test"]["certified_share"] >= 0.95 and way["test"]["auc"] >= plain["auc"] - 0.01
     ]
-    assert max(found) >= (wanted if wanted <= limit else 0.75 * limit)
+    assert max(distinct) >= (wanted if wanted <= limit else 0.75 * limit)

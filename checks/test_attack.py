@@ -1,14 +1,10 @@
-"""The recorded strength of the attacks is what was promised, and what the page says."""
-
-import json
-import subprocess
-import sys
-from pathlib import Path
+"""What perf/attacks.py and `make perf` recorded of the attacks is what was promised."""
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-RECORD = json.loads((ROOT / "perf" / "records" / "attacks.json").read_text())
+from recording import load_record
+
+RECORD = load_record("attacks")
 CASES = RECORD["strength"]
 
 
@@ -36,18 +32,7 @@ def test_the_record_is_complete():
     assert all(c["rows"] == 300 for c in CASES)
 
 
-def test_pages_hold_what_was_measured():
-    done = subprocess.run(
-        [sys.executable, "tools/measured.py", "--check"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-
-
 def test_batches_pay():
     """Recorded by `make perf`: 256 rows attacked together against one at a time."""
-    speed = json.loads((ROOT / "perf" / "records" / "core.json").read_text())["ratios"]["attacks"]
+    speed = load_record("core")["ratios"]["attacks"]
     assert speed["256 rows: one by one / together"] >= 100

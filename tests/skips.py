@@ -1,0 +1,32 @@
+"""Tests that may skip, and why. Any other skip fails a run with R2ET_STRICT_SKIPS=1, as CI's is."""
+
+import os
+import shutil
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+
+def _no_data() -> bool:
+    return not os.environ.get("R2ET_DATA")
+
+
+def _no_browser() -> bool:
+    return not any(map(shutil.which, BROWSERS))
+
+
+def _always() -> bool:
+    return True
+
+
+# (part of a skip's reason, whether it is expected here, why that is no loss)
+EXPECTED = (
+    ("set R2ET_DATA to a folder that has it", _no_data, "the real data sets are not ours to ship"),
+    ("R2ET_DATA is not set", _no_data, "the real data sets are not ours to ship"),
+    ("no browser here", _no_browser, "the page's text is tested without one"),
+    ("polars is not installed", _always, "its frames come by the Arrow protocol, as pyarrow's do"),
+    ("all but the blocks that need quantus ran", _always, "quantus is nobody's dependency here"),
+)
+
+
+def is_expected(reason: str) -> bool:
+    return any(part in reason and here() for part, here, _ in EXPECTED)
