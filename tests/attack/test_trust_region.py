@@ -171,7 +171,7 @@ def test_invariants_of_lemma_a6_at_every_iteration(tanh_run):
         h = gap(scores(at), order, 3).flatten(1)
         change = (model(at).softmax(1) - clean) / margin
         f = epsilon * torch.cat([change, (at - x) / 1.5], 1).norm(dim=1, keepdim=True)
-        t = targets * search.view.size[:, None]
+        t = targets * search.scaled.size[:, None]
         assert (h - t > 0).all()  # (34)
         torch.testing.assert_close(f + (h - t).abs(), epsilon.expand_as(h))  # (35)
         assert ((h - t).abs() <= epsilon * (1 + 1e-9)).all()  # (36)
