@@ -37,9 +37,15 @@ def check_between(
 class Attack(ABC):
     """Looks in `region` for inputs with other top-k features and the same prediction.
 
-    keep: the "best" point an attack passes, or, as in the papers, its "last". flip_below: when a
-    row counts as flipped (1: any feature left the top k; the papers take 0.8 for images and
-    graphs). chunk: rows attacked together. progress: show a bar.
+    A subclass proposes points; the base projects, judges and reports them.
+
+    Args:
+        region: where x' may lie, by default L2(1.0).
+        keep: the "best" point an attack passes, or, as in the papers, its "last".
+        flip_below: when a row counts as flipped (1: any feature left the top k; the papers take 0.8
+            for images and graphs).
+        chunk: rows attacked together; by default as many as hold 2^18 input numbers.
+        progress: show a bar.
     """
 
     region: Region = field(default=L2(1.0))

@@ -18,11 +18,15 @@ CONSTRAINTS: tuple[Constraint, ...] = ("none", "uniform", "gda", "hedge", "qp")
 class Multipliers:
     """gamma (B, S + 1) on the simplex: of the attack's objective g_0 and of S divergences g_s.
 
-    none: the objective alone. uniform: 1 / (S + 1), never updated. gda: gamma_s += rate * g_s, then
-    normalised (58). hedge: gamma_s *= exp(rate * g_s) (59), for s >= 1: as printed g_0 has a factor
-    too, but its scale is arbitrary and would decide everything. qp: the shortest vector in the
-    convex hull of the gradients (60); at x itself the divergences have no slope, and there the
-    objective has weight 1, as otherwise no row would ever leave.
+    Args:
+        kind: "none", the objective alone. "uniform", 1 / (S + 1), never updated. "gda", gamma_s +=
+            rate * g_s, then normalised (58). "hedge", gamma_s *= exp(rate * g_s) (59), for s >= 1:
+            as printed g_0 has a factor too, but its scale is arbitrary and would decide everything.
+            "qp", the shortest vector in the convex hull of the gradients (60); at x itself the
+            divergences have no slope, and there the objective has weight 1, as otherwise no row
+            would ever leave.
+        rate: of "gda" and "hedge".
+        problem: the rows under attack.
     """
 
     def __init__(self, kind: Constraint, rate: float, problem: AttackProblem) -> None:

@@ -26,10 +26,16 @@ POINTS = 8  # tried together for each row of a full batch
 class FeasibleSearch(Attack):
     """Try every point of a Feasible region, or search it where a row has over `limit` points.
 
-    Searched rows are started `starts` times, first from x, then from the best of `samples` random
-    points; each start takes up to `sweeps` rounds through the columns, one changed at a time, and
-    keeps the lowest P@k, among equals the smallest margin of the next feature to leave the top k.
-    values: how many values of a number are tried at once. Needs no gradient, so any explanation.
+    A searched row keeps the lowest P@k, among equals the smallest margin of the next feature to
+    leave the top k. Needs no gradient, so any explanation. Settings beside these are those of
+    Attack.
+
+    Args:
+        limit: the most points of a row that are all tried.
+        samples: random points whose best a start begins from; the first start begins from x.
+        starts: how often a searched row is started.
+        sweeps: rounds of a start through the columns, one changed at a time.
+        values: how many values of a number are tried at once.
     """
 
     limit: int = 10_000

@@ -27,11 +27,7 @@ class GradientAttack(Attack):
 
     The papers take 1000 steps of 0.001 for tables (the default, and so a radius of 1), and 100
     steps whose largest coordinate is at most 5 (images on 0..255) or 0.2 (graphs): norm="linf".
-    constraint: how the prediction is kept on the way, eq. (57) to (60); in any case a point that
-    changes it does not count. rate: the learning rate of "gda" and "hedge".
-    through: attack this explanation and hope that it carries over (the papers attack SmoothGrad
-    and IG through Gradient); by default the attacked explanation itself. rho: take gradients from
-    a softplus_rho copy of the network; the papers do not, and a ReLU network's are then zero.
+    The settings are listed at ERAttack.
     """
 
     steps: int = 1000
@@ -104,7 +100,22 @@ class GradientAttack(Attack):
 @final
 @dataclass(frozen=True, kw_only=True)
 class ERAttack(GradientAttack):
-    """Explanation ranking attack: minimise the sum of all gaps h(x', i, j)."""
+    """Explanation ranking attack: minimise the sum of all gaps h(x', i, j).
+
+    Settings beside these are those of Attack.
+
+    Args:
+        steps: how many.
+        step_size: the length of each, in `norm`.
+        norm: "l2" or "linf", in which a step's length is measured.
+        constraint: how the prediction is kept on the way, eq. (57) to (60): "none", "uniform",
+            "gda", "hedge" or "qp"; in any case a point that changes it does not count.
+        rate: the learning rate of "gda" and "hedge".
+        through: attack this explanation and hope that it carries over (the papers attack SmoothGrad
+            and IG through Gradient); by default the attacked explanation itself.
+        rho: take gradients from a softplus_rho copy of the network; the papers do not, and a ReLU
+            network's are then zero.
+    """
 
     def objective(self) -> Objective:
         return objectives.gap_sum
@@ -113,7 +124,10 @@ class ERAttack(GradientAttack):
 @final
 @dataclass(frozen=True, kw_only=True)
 class MSEAttack(GradientAttack):
-    """Maximise ||I(x') - I(x)||^2, from one random step away: at x itself its slope is zero."""
+    """Maximise ||I(x') - I(x)||^2, from one random step away: at x itself its slope is zero.
+
+    Its settings are those of ERAttack.
+    """
 
     def objective(self) -> Objective:
         return objectives.similarity
@@ -129,7 +143,10 @@ class MSEAttack(GradientAttack):
 @final
 @dataclass(frozen=True, kw_only=True)
 class TopMassAttack(GradientAttack):
-    """Minimise the sum of the clean top k's scores (after Ghorbani et al. 2019)."""
+    """Minimise the sum of the clean top k's scores (after Ghorbani et al. 2019).
+
+    Its settings are those of ERAttack.
+    """
 
     def objective(self) -> Objective:
         return objectives.top_mass
@@ -138,7 +155,10 @@ class TopMassAttack(GradientAttack):
 @final
 @dataclass(frozen=True, kw_only=True)
 class SwapAttack(GradientAttack):
-    """Minimise the gap of whichever pair is closest to swapping."""
+    """Minimise the gap of whichever pair is closest to swapping.
+
+    Its settings are those of ERAttack.
+    """
 
     def objective(self) -> Objective:
         return objectives.border_gap

@@ -13,11 +13,13 @@ from r2et.attack.problem import AttackProblem
 class AttackResult(NamedTuple):
     """What an attack did to each of B rows.
 
-    x_adv: (B, ...) inputs in the region. precision: P@k of their explanation. kept: the prediction
-    is unchanged; a row whose prediction could not be kept has its clean input and precision 1.
-    distance: in the region's norm. first_flip: the first step, counted from 1, at which P@k fell
-    below the attack's `flip_below` with the prediction kept (the papers' manipulation epoch), -1 if
-    none did.
+    Attributes:
+        x_adv: (B, ...) inputs in the region; the clean one where the prediction could not be kept.
+        precision: (B,) P@k of their explanation; 1 where the prediction could not be kept.
+        kept: (B,) bool, the prediction is unchanged.
+        distance: (B,) in the region's norm.
+        first_flip: (B,) the first step, counted from 1, at which P@k fell below the attack's
+            `flip_below` with the prediction kept (the papers' manipulation epoch); -1 if none did.
     """
 
     x_adv: Tensor
@@ -43,8 +45,12 @@ class Proposal(NamedTuple):
 class Judge:
     """Keeps, for each row, the best, nearest or last proposal that holds its prediction.
 
-    best: the smallest P@k. margin: the same, and among equals the one nearest to losing one more
-    (`value` is then the problem's `keys`). nearest: the smallest distance at which P@k is below 1.
+    Args:
+        problem: the rows under attack.
+        keep: "best", the smallest P@k; "margin", the same, and among equals the one nearest to
+            losing one more (`value` is then the problem's `keys`); "nearest", the smallest distance
+            at which P@k is below 1; "last".
+        flip_below: the P@k below which a row counts as flipped.
     """
 
     def __init__(self, problem: AttackProblem, keep: str, flip_below: float) -> None:

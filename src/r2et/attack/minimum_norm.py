@@ -34,7 +34,12 @@ class MinimumNorm(Attack):
     """Per row, the smallest radius found at which some top-k feature is displaced.
 
     The prediction is kept. Rows that nothing in `region` moves come back clean, with P@k = 1 and an
-    infinite `radius`. Every certified radius must stay below what this finds.
+    infinite `radius`. Every certified radius must stay below what this finds. Settings beside these
+    are those of Attack.
+
+    Args:
+        budget: "fast", "standard" or "thorough".
+        through: take gradients of this explanation instead of the attacked one.
     """
 
     budget: Budget = "standard"

@@ -26,12 +26,19 @@ HALVINGS = 12
 class ParetoAttack(Attack):
     """Lowers all gaps together until none can fall without another one rising.
 
-    steps: at most. pairs: "all" k (n - k), or the "closest", nested around the border. armijo: the
-    share beta of the promised descent that every gap must show. constraint: "argmax", steps that
-    change the prediction are halved; "distance", ||f(x) - f(x')|| <= limit for the probabilities,
-    by a merit function with weight `penalty`; "none". limit: by default the row's largest that
-    surely keeps its class. tolerance: a point is critical when its common slope, in mean scores
-    per radius, is below this. rho: slopes and gaps of a softplus_rho copy; None: the network's own.
+    Settings beside these are those of Attack.
+
+    Args:
+        steps: at most.
+        pairs: "all" k (n - k), or the "closest", nested around the border.
+        armijo: the share beta of the promised descent that every gap must show.
+        constraint: "argmax", steps that change the prediction are halved; "distance",
+            ||f(x) - f(x')|| <= limit for the probabilities, by a merit function; "none".
+        limit: of "distance"; by default the row's largest that surely keeps its class.
+        penalty: the merit function's weight of a violated limit.
+        tolerance: a point is critical when its common slope, in mean scores per radius, is below
+            this.
+        rho: slopes and gaps of a softplus_rho copy; None: the network's own.
     """
 
     steps: int = 100

@@ -18,11 +18,18 @@ from r2et.models.output import log_odds, logits
 class ProjectedDescent:
     """x <- project(x - size * unit(grad of objective at x)).
 
-    surrogate: a network whose explanations give the gradient, where the real one's is blind; the
-    judge always looks at the real one. infinity: steps of unit largest coordinate (images,
-    graphs) instead of unit length. own: steps of unit distance in the region's own norm, steepest
-    there. momentum: how much of the directions so far goes into the next one. hold: turn a step
-    that would cross the decision boundary along it instead.
+    Args:
+        objective: what is made small.
+        steps: how many.
+        size: of the step with a given number.
+        surrogate: a network whose explanations give the gradient, where the real one's is blind;
+            the judge always looks at the real one.
+        constraint: how the prediction is kept (see Multipliers).
+        rate: of the constraint's multipliers.
+        infinity: steps of unit largest coordinate (images, graphs) instead of unit length.
+        own: steps of unit distance in the region's own norm, steepest there.
+        momentum: how much of the directions so far goes into the next one.
+        hold: turn a step that would cross the decision boundary along it instead.
     """
 
     objective: Objective

@@ -25,9 +25,19 @@ Objective: TypeAlias = Callable[[Tensor, "AttackProblem"], Tensor]
 class AttackProblem:
     """B rows of one model, under one explanation, in one region.
 
-    x: (B, ...). label: (B,) predicted class, which must stay. target: (B,) explained class.
-    number: (B,) each row's in the batch as it was given. scores: (B, n) clean explanation.
-    order: (B, n) its ranking. top: (B, n) bool, its top k.
+    Attributes:
+        where: whose name errors carry.
+        model: under attack.
+        explainer: whose ranking is to change.
+        region: where x' may lie.
+        k: how many features count.
+        x: (B, ...) clean inputs.
+        label: (B,) predicted class, which must stay.
+        target: (B,) explained class.
+        number: (B,) each row's in the batch as it was given.
+        scores: (B, n) clean explanation.
+        order: (B, n) its ranking.
+        top: (B, n) bool, its top k.
     """
 
     where: str

@@ -20,7 +20,13 @@ from r2et.region import Linf
 @final
 @dataclass(frozen=True, kw_only=True)
 class RandomSearch(Attack):
-    """`points` uniform points of the region for each row. Needs no gradient of anything."""
+    """Uniform points of the region. Needs no gradient of anything.
+
+    Settings beside this one are those of Attack.
+
+    Args:
+        points: how many for each row.
+    """
 
     points: int = 2000
 

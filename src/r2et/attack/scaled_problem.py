@@ -35,10 +35,16 @@ class Slopes(NamedTuple):
 class ScaledProblem:
     """B rows of a problem, in units. All numbers it gives are float64 on the CPU.
 
-    source: the network whose explanation is looked at, often a smooth copy; predictions are the
-    real one's. order: (B, n) clean ranking. places: (m, 2) the pairs, as places in it. size: (B,)
-    what a gap is divided by. clean: (B, C) probabilities at x. margin: (B,) how far they may move.
-    free: inputs that are not frozen.
+    Attributes:
+        problem: the rows as they are.
+        source: the network whose explanation is looked at, often a smooth copy; predictions are the
+            real one's.
+        order: (B, n) clean ranking.
+        places: (m, 2) the pairs, as places in it.
+        size: (B,) what a gap is divided by.
+        clean: (B, C) probabilities at x.
+        margin: (B,) how far they may move.
+        free: inputs that are not frozen.
     """
 
     problem: AttackProblem

@@ -33,7 +33,18 @@ OBJECTIVES: tuple[Objective, ...] = (
 
 @dataclass(frozen=True)
 class Plan:
-    """How much of everything a budget buys, per row."""
+    """How much of everything a budget buys, per row.
+
+    Attributes:
+        random: points of the random search, half of them at the region's border.
+        sharpness: of the smooth copies that are descended on.
+        steps: of each descent.
+        restarts: of each descent, from around the best point so far.
+        rounds: of the search around the best.
+        around: points in each of these rounds.
+        crossings: rounds of steps across activation boundaries.
+        units: whose boundaries are crossed in each of these rounds.
+    """
 
     random: int
     sharpness: tuple[float, ...]
@@ -62,9 +73,13 @@ class StrongAttack(Attack):
     """Random search, descents on smooth copies, boundary crossings, and search around the best.
 
     Neither gradients nor random points win everywhere, so it takes both, and keeps each row's
-    worst point: whatever one part finds, the next starts from. budget: fast, standard, thorough.
-    through: take gradients of this explanation instead of the attacked one (transfer, as in the
-    papers' Table 2); an explanation that cannot be differentiated is attacked without gradients.
+    worst point: whatever one part finds, the next starts from. An explanation that cannot be
+    differentiated is attacked without gradients. Settings beside these are those of Attack.
+
+    Args:
+        budget: "fast", "standard" or "thorough".
+        through: take gradients of this explanation instead of the attacked one (transfer, as in the
+            papers' Table 2).
     """
 
     budget: Budget = "standard"

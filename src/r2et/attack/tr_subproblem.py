@@ -14,8 +14,14 @@ from r2et.attack.socp import Array, ConeProgram, Index, Room, by_working_set
 class Merits:
     """l_l(u) = ||f + J u|| + |excess_l + (s_i - s_j) u| for the pairs l = (i, j), eq. (11).
 
-    f: (q,) f~(x) - f~(x0). jacobian: (q, N). excess: (m,) h_l - t_l. slopes: (n, N) of the scores.
-    first, second: (m,) the features i and j of each pair. room: where u may go.
+    Attributes:
+        f: (q,) f~(x) - f~(x0).
+        jacobian: (q, N) J.
+        excess: (m,) h_l - t_l.
+        slopes: (n, N) of the scores.
+        first: (m,) the feature i of each pair.
+        second: (m,) the feature j of each pair.
+        room: where u may go.
     """
 
     f: Array

@@ -22,9 +22,14 @@ from r2et.explain import Explainer
 class TrustRegionTrace(NamedTuple):
     """What the attack did, and how each of B rows got there.
 
-    iterations: (B,) steps tried. outcome: one per row. h_up, h_low: (B,) the largest and smallest
-    gap on the way, those of Theorem 5.1 as far as the attack has seen them, in the units of the
-    scores of the network that was looked at. objectives: (B,) pairs not removed.
+    Attributes:
+        result: of the attack.
+        iterations: (B,) steps tried.
+        outcome: one per row.
+        h_up: (B,) the largest gap on the way, that of Theorem 5.1 as far as the attack has seen it,
+            in the units of the scores of the network that was looked at.
+        h_low: (B,) the smallest.
+        objectives: (B,) pairs not removed.
     """
 
     result: AttackResult
@@ -40,14 +45,23 @@ class TrustRegionTrace(NamedTuple):
 class TrustRegionAttack(Attack):
     """MOO-Attack, Algorithm 2: min over x of [h_1(x), ..., h_m(x)] with ||f~(x) - f~(x0)|| <= eps.
 
-    steps: iterations at most. epsilon: how far each target lies below its gap, in mean absolute
-    scores: long steps or many. prediction, input: weights of the two parts of f~; at 1 and above
-    the bound alone keeps prediction and radius. trust: the first trust region, as a share of the
-    radius. gamma: what it shrinks by; eta: the share of a promise that must be kept. tolerance: an
-    objective is critical, and removed, when no step could lower its merit by this share of
-    epsilon. beyond: go on after the first flip, for a lower P@k. rho: look at the gaps of a
-    softplus_rho copy, as those of a piecewise-linear network have no slope; None: the network
-    itself. observer: called with the state after each iteration.
+    Settings beside these are those of Attack.
+
+    Args:
+        steps: iterations at most.
+        epsilon: how far each target lies below its gap, in mean absolute scores: long steps or
+            many.
+        prediction: weight of the prediction in f~; at 1 and above the bound alone keeps it.
+        input: weight of the input in f~; at 1 and above the bound alone keeps the radius.
+        trust: the first trust region, as a share of the radius.
+        gamma: the factor by which it shrinks.
+        eta: the share of a promise that must be kept.
+        tolerance: an objective is critical, and removed, when no step could lower its merit by this
+            share of epsilon.
+        beyond: go on after the first flip, for a lower P@k.
+        rho: look at the gaps of a softplus_rho copy, as those of a piecewise-linear network have no
+            slope; None: the network itself.
+        observer: called with the state after each iteration.
     """
 
     steps: int = 100

@@ -36,9 +36,12 @@ class Outcome(Enum):
 class TrustRegionRules:
     """Parameters of Algorithm 2, in the units of `ScaledProblem`, where its epsilon is 1.
 
-    weights: of prediction and input in f~. radius: Delta^(1). gamma: the factor of the radius after
-    a refusal. eta: share of the promised reduction that must come true. tolerance: chi of a
-    critical objective.
+    Attributes:
+        weights: of prediction and input in f~.
+        radius: Delta^(1), the first trust region's.
+        gamma: the factor of the radius after a refusal.
+        eta: share of the promised reduction that must come true.
+        tolerance: chi of a critical objective.
     """
 
     weights: tuple[float, float]
@@ -64,8 +67,15 @@ class TrialStep:
 class TrustRegionSearch:
     """The state of B rows. Gaps, targets and f~ are in the units of `ScaledProblem`.
 
-    x: (B, ...). gaps, targets, alive: (B, m). f: (B, C + N) f~(x) - f~(x0). radius, iterations,
-    h_up, h_low: (B,). outcome: None while a row runs. trials: the last iteration's steps.
+    Attributes:
+        scaled: the problem.
+        rules: the algorithm's parameters.
+        x: (B, ...) where the rows are.
+        gaps, targets, alive: (B, m) of the pairs; a pair that is not alive was removed.
+        f: (B, C + N) f~(x) - f~(x0).
+        radius, iterations, h_up, h_low: (B,).
+        outcome: None while a row runs.
+        trials: the last iteration's steps.
     """
 
     scaled: ScaledProblem

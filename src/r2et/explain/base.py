@@ -34,9 +34,10 @@ OF: tuple[Of, ...] = ("log_odds", "logit", "probability", "loss")
 class Explainer(ABC):
     """Scores of a model's features: model, x (B, ...) -> (B, n); larger is more important.
 
-    reduce: how an attribution becomes one score per feature (see r2et.explain.reductions).
-    normalize: scale each row's absolute scores to sum 1. chunk: rows per forward pass; by default
-    as many as hold 2^18 input numbers.
+    Args:
+        reduce: how an attribution becomes one score per feature (see r2et.explain.reductions).
+        normalize: scale each row's absolute scores to sum 1.
+        chunk: rows per forward pass; by default as many as hold 2^18 input numbers.
     """
 
     reduce: Reduction = "abs"

@@ -26,13 +26,18 @@ from r2et.models.output import class_logit, log_odds, logits, target_classes
 class Captum(Explainer):
     """An attribution of captum.attr, by its name or class: Captum("IntegratedGradients").
 
-    method: a name in captum.attr, a class, or a function from a forward function to an attribution.
-    settings: keyword arguments of its attribute(). layer: for captum's layer methods, a name as in
-    model.named_modules(). seed: for those that draw random numbers.
-
     Values only: captum's Saliency detaches its result and its IntegratedGradients drops the
     second-order term without a word, so asking for a graph is refused. DeepLift and LRP see only
-    modules: with three classes or more give of="logit", or the log-odds are not theirs.
+    modules: with three classes or more give of="logit", or the log-odds are not theirs. Settings
+    beside these are those of Explainer.
+
+    Args:
+        method: a name in captum.attr, a class, or a function from a forward function to an
+            attribution.
+        settings: keyword arguments of its attribute().
+        layer: for captum's layer methods, a name as in model.named_modules().
+        of: the quantity explained, as in Gradient.
+        seed: for methods that draw random numbers.
     """
 
     method: str | Callable[..., Any]

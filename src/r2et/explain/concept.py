@@ -21,8 +21,12 @@ from r2et.models.output import logits
 class Concept(Explainer):
     """I_i = activation of neuron i of a layer, a map's mean over its positions (Sec. 6, ROCT).
 
-    layer: a name as in model.named_modules(), whose output is taken; by default the input of the
-    Linear layer that runs last (512 concepts in a ResNet18). The target plays no part.
+    The target plays no part. Settings beside these are those of Explainer.
+
+    Args:
+        layer: a name as in model.named_modules(), whose output is taken; by default the input of
+            the Linear layer that runs last (512 concepts in a ResNet18).
+        reduce: "signed" or "abs".
     """
 
     layer: str | None = None

@@ -41,13 +41,25 @@ class LocalExplainer(PathExplainer):
 @final
 @dataclass(frozen=True, kw_only=True)
 class Gradient(LocalExplainer):
-    """Grad: the derivative of the explained class by each feature (Sec. 3)."""
+    """Grad: the derivative of the explained class by each feature (Sec. 3).
+
+    Settings beside these are those of Explainer.
+
+    Args:
+        of: the quantity explained. "log_odds", log(p / (1 - p)) of the class, is the default: its
+            gradient is the probability's divided by p (1 - p) and does not vanish as the model
+            grows sure. Also "logit", "probability" and "loss".
+        part: of a pair (B, 2, ...), explain only input 0 or 1; by default both.
+    """
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class GradientTimesInput(LocalExplainer):
-    """Grad x Input: each feature's derivative times its value; 0 for a feature that is 0."""
+    """Grad x Input: each feature's derivative times its value; 0 for a feature that is 0.
+
+    Its settings are those of Gradient.
+    """
 
     def multiplier(self, x: Tensor) -> Tensor:
         return x

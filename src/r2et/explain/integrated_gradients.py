@@ -23,8 +23,13 @@ RULES: tuple[Rule, ...] = ("midpoint", "gauss_legendre", "left", "right", "trape
 class IntegratedGradients(PathExplainer):
     """IG: (x - x0) times the mean of Grad over the straight way from x0 to x.
 
-    baseline: x0, a number or one per feature (flattened). The integral is taken at `points`
-    points by `rule`; signed scores sum to f(x) - f(x0) up to the rule's error.
+    Signed scores sum to f(x) - f(x0) up to the rule's error. Settings beside these are those of
+    Gradient.
+
+    Args:
+        points: at which the integral is taken.
+        baseline: x0, a number or one per feature (flattened).
+        rule: of the integral: "midpoint", "gauss_legendre", "left", "right" or "trapezoid".
     """
 
     points: int = 100

@@ -22,11 +22,7 @@ from r2et.models.output import OUT_OF_MEMORY, class_logit, log_odds, logits, tar
 
 @dataclass(frozen=True, kw_only=True)
 class PathExplainer(Explainer):
-    """of: what is explained. "log_odds", log(p / (1 - p)) of the class, is the default: its
-    gradient is the probability's divided by p (1 - p) and does not vanish as the model grows
-    sure. part: of a pair
-    (B, 2, ...), explain only input 0 or 1; by default both.
-    """
+    """An explanation made of gradients along a path; its settings are listed at Gradient."""
 
     of: Of = "log_odds"
     part: int | None = None

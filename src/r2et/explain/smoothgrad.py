@@ -18,9 +18,14 @@ from r2et.explain.path_gradients import PathExplainer
 class SmoothGrad(PathExplainer):
     """SG: the mean over `samples` of Grad(x + b), b ~ N(0, sigma^2).
 
-    The papers take sigma^2 = 0.5 for tables (the default), 25.5^2 for images on 0..255 and 0.01
-    for graphs. The same noise, drawn from `seed`, serves every row and every call: the explanation
-    is one fixed function of x, whatever batch the row comes in.
+    The same noise, drawn from `seed`, serves every row and every call: the explanation is one fixed
+    function of x, whatever batch the row comes in. Settings beside these are those of Gradient.
+
+    Args:
+        samples: how many noisy copies are averaged.
+        sigma: of the noise. The papers take sigma^2 = 0.5 for tables (the default), 25.5^2 for
+            images on 0..255 and 0.01 for graphs.
+        seed: of the noise.
     """
 
     samples: int = 50

@@ -63,9 +63,13 @@ class SiameseGCN(Siamese):
     signs are, so correlations can be given as they are. Graphs are undirected and have no loops:
     of a full matrix (A + A^T)/2 counts, and its diagonal does not.
 
-    features: X, the nodes' own features. "adjacency": row i of A, a region's profile of
-    connections; "identity": one-hot; both know which node is which, as brain atlases do.
-    "strength": sum over j of A_ij, which makes the network blind to the order of the nodes.
+    Args:
+        nodes: N.
+        widths: of the two layers.
+        features: X, the nodes' own features. "adjacency": row i of A, a region's profile of
+            connections; "identity": one-hot; both know which node is which, as brain atlases do.
+            "strength": sum over j of A_ij, which makes the network blind to the order of the nodes.
+        classes: of the single-input classifier.
     """
 
     def __init__(

@@ -27,8 +27,13 @@ ACTIVATIONS: dict[str, type[nn.Module]] = {
 class MLP(Network):
     """A fully connected network, by default n - 32 LeakyReLU - 2 (Sec. 6, tables).
 
-    x: (B, features). Returns (B, classes) logits. widths: of the hidden layers; none at all makes
-    it a logistic regression.
+    x: (B, features). Returns (B, classes) logits.
+
+    Args:
+        features: of a row.
+        widths: of the hidden layers; none at all makes it a logistic regression.
+        classes: how many logits.
+        activation: "elu", "gelu", "leaky_relu", "relu", "sigmoid", "silu", "softplus" or "tanh".
     """
 
     def __init__(

@@ -38,9 +38,15 @@ class ResNet18(Network):
 
     x: (B, channels, H, W). Returns (B, classes) logits. Four stages of two blocks, of width,
     2, 4 and 8 times width channels; the mean over positions leaves the 8 * width concepts (512)
-    that the last linear layer sees. stem: "small" (3*3, full resolution, for 32*32 pictures) or
-    "large" (7*7 of stride 2 and a max-pool, for 64*64 and up). Every ReLU is a module of its own
-    and none works in place, so that `smooth` can replace each.
+    that the last linear layer sees. Every ReLU is a module of its own and none works in place, so
+    that `smooth` can replace each.
+
+    Args:
+        channels: of a picture.
+        classes: how many logits.
+        width: channels of the first stage.
+        stem: "small" (3*3, full resolution, for 32*32 pictures) or "large" (7*7 of stride 2 and a
+            max-pool, for 64*64 and up).
     """
 
     def __init__(

@@ -77,7 +77,10 @@ class SiameseCNN(Siamese):
 
     pair: (B, 2, 28, 28) or (B, 2, 1, 28, 28). Two unpadded 3*3 convolutions (8 and 16 channels)
     with max-pools of 2 and 3 take 28 to 26, 13, 11 and 3; the 16 * 3 * 3 = 144 numbers go through
-    linear layers of 64, 32 and 10. classes: of the single-input classifier.
+    linear layers of 64, 32 and 10.
+
+    Args:
+        classes: of the single-input classifier.
     """
 
     def __init__(self, *, classes: int = 2) -> None:

@@ -23,6 +23,11 @@ class AdversarialTraining(RankingPenalty):
 
     The gaps are those of the predicted class's explanation; target: the classes of the loss (by
     default the predicted ones too). Stands in the place of the loss at x, not beside it.
+
+    Args:
+        k: how many features are to stay above the rest.
+        explainer: the explanation that is to hold still.
+        radius: the length of d.
     """
 
     radius: float = 1.0

@@ -23,8 +23,10 @@ from r2et.penalty.explained_batch import ExplainedBatch
 class Penalty(ABC):
     """What to add to a loss: model, x (B, ...) -> (B,), differentiable in the model's weights.
 
-    explainer: the explanation that is to hold still. The papers', and the default, is the gradient
-    of the class's probability; its curvature does not vanish on piecewise-linear networks.
+    Args:
+        explainer: the explanation that is to hold still. The papers', and the default, is the
+            gradient of the class's probability; its curvature does not vanish on piecewise-linear
+            networks.
     """
 
     explainer: Explainer = field(default=Gradient(of="probability"))
@@ -57,13 +59,18 @@ class Penalty(ABC):
         order: Tensor | None = None,
         noise: Tensor | None = None,
     ) -> Tensor:
-        """Penalty (B,) at x (B, ...), for class `target`, by default the predicted one.
+        """Penalty (B,) at x (B, ...).
 
-        Where the penalty is a loss, target means the true classes, and the predicted are explained.
-        out: the model's logits at x, computed with x requiring a gradient; they spare a forward
-        pass, and serve only a model that behaves alike in train and eval mode. order: (B, n) the
-        ranking to preserve, by default the model's own at this moment. noise: (B, ...) standard
-        normal numbers where the method is random, by default from torch's generator.
+        Args:
+            model: to be trained.
+            x: (B, ...) inputs.
+            target: (B,) explained classes, by default the predicted ones. Where the penalty is a
+                loss, the true classes; the predicted are explained.
+            out: the model's logits at x, computed with x requiring a gradient; they spare a forward
+                pass, and serve only a model that behaves alike in train and eval mode.
+            order: (B, n) the ranking to preserve, by default the model's own at this moment.
+            noise: (B, ...) standard normal numbers where the method is random, by default from
+                torch's generator.
         """
         where = type(self).__name__
         check_model_input(where, model, x)
@@ -93,7 +100,11 @@ class Penalty(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class RankingPenalty(Penalty):
-    """A penalty on the top k of a ranking."""
+    """A penalty on the top k of a ranking; settings beside this one are those of Penalty.
+
+    Args:
+        k: how many features are to keep their places above the rest.
+    """
 
     k: int = 8
 

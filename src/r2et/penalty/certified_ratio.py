@@ -19,9 +19,16 @@ from r2et.penalty.explained_batch import ExplainedBatch
 class CertifiedRatio(RankingPenalty):
     """CL: -min over pairs of h(x, i, j) / max over x' of ||H_i(x') - H_j(x')|| (Prop. 4.5).
 
-    The maximum is taken over x and `samples` random points of the ball of `radius`, so this is an
-    estimate and proves nothing (see r2et.certify for what does). A radius beyond `cap` is large
-    enough. n backward passes for each point: for tables, and for a short retraining.
+    The maximum is taken over x and a few random points of the ball, so this is an estimate and
+    proves nothing (see r2et.certify for what does). n backward passes for each point: for tables,
+    and for a short retraining.
+
+    Args:
+        k: how many features are to stay above the rest.
+        explainer: the explanation that is to hold still.
+        radius: of the ball.
+        samples: random points beside x.
+        cap: a radius beyond this is large enough.
     """
 
     radius: float = 1.0

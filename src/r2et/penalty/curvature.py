@@ -24,8 +24,13 @@ FLAT = 0.9  # share of rows without any curvature from which on a penalty is cal
 class EstimatedHessian(Penalty):
     """Est-H: ||H(x) v|| along v = sign(I) / ||sign(I)|| (Sec. 4.2, B.1.1).
 
-    by: "difference", (I(x + step v) - I(x)) / step as in the papers, or "product", an exact
-    Hessian-vector product. Explanations without x's shape (concepts) take a random v.
+    Explanations without x's shape (concepts) take a random v.
+
+    Args:
+        explainer: the explanation that is to hold still.
+        by: "difference", (I(x + step v) - I(x)) / step as in the papers, or "product", an exact
+            Hessian-vector product.
+        step: the length of the difference.
     """
 
     by: By = "difference"
@@ -59,10 +64,14 @@ class ExactHessian(Penalty):
 @final
 @dataclass(frozen=True, kw_only=True)
 class SSR(Penalty):
-    """SSR: the size of H(x)'s eigenvalue that is largest in size, by `steps` power iterations.
+    """SSR: the size of H(x)'s eigenvalue that is largest in size, by power iteration.
 
     It is ||H v||, which is right for any v in the space of the eigenvalues l and -l, and never too
     large. v is held constant, which leaves the eigenvalue's derivative exact.
+
+    Args:
+        explainer: the explanation that is to hold still.
+        steps: of the power iteration.
     """
 
     steps: int = 20

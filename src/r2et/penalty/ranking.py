@@ -34,10 +34,18 @@ Form: TypeAlias = Literal["gap", "exponential"]
 class R2ET(RankingPenalty):
     """-l1 * mean over pairs of h(x, i, j) + l2 * ||H(x) v||, eq. (6).
 
-    pairs: "all", "closest" (R2ET-mm) or "anchor", the last two with k' = `count` (by default k).
-    The papers sum over pairs; the mean makes a weight mean the same for every n and k. form: the
-    gap h, or "exponential", which puts exp(-h) in place of -h. l1 or l2 = 0 leaves a term out.
-    by, step: the curvature term, as in EstimatedHessian.
+    The papers sum over pairs; the mean makes a weight mean the same for every n and k.
+
+    Args:
+        k: how many features are to stay above the rest.
+        explainer: the explanation that is to hold still.
+        pairs: "all", "closest" (R2ET-mm) or "anchor".
+        count: k' of the last two, by default k.
+        form: the "gap" h, or "exponential", which puts exp(-h) in place of -h.
+        l1: weight of the gaps; 0 leaves them out.
+        l2: weight of the curvature; 0 leaves it out.
+        by: how the curvature is taken, as in EstimatedHessian.
+        step: of its difference.
     """
 
     pairs: PairSet = "all"
@@ -77,8 +85,19 @@ class BallR2ET(RankingPenalty):
     -l1 * mean over pairs of h^ + l2 * ||I^(x + radius v) - I^(x)||, v a random direction, at the
     ball's border. Neither term changes when a model merely scales its explanation, which is how
     eq. (6) is satisfied most cheaply; and a boundary of a piecewise-linear network anywhere in the
-    ball is felt, not only one next to x. A large l1 is dangerous: a network that has learned
-    nothing can have the widest gaps. hinge: gaps wider than this are wide enough.
+    ball is felt, not only one next to x.
+
+    Args:
+        k: how many features are to stay above the rest.
+        explainer: by default the gradient of the log-odds.
+        radius: of the ball.
+        pairs: "all", "closest" or "anchor", as in R2ET.
+        count: k' of the last two, by default k.
+        form: "gap" or "exponential", as in R2ET.
+        l1: weight of the gaps. A large one is dangerous: a network that has learned nothing can
+            have the widest gaps.
+        l2: weight of the difference across the ball.
+        hinge: gaps wider than this are wide enough; None: none is.
     """
 
     # Relative scores are the same for the probability and its log-odds, which never underflows.

@@ -24,7 +24,18 @@ DISTRIBUTIONS: tuple[Distribution, ...] = ("uniform", "gaussian", "adversarial")
 
 @dataclass(frozen=True)
 class SamplingPaths:
-    """The distribution D of eq. (2) and how finely the integral over t is taken."""
+    """The distribution D of eq. (2) and how finely the integral over t is taken.
+
+    Attributes:
+        where: whose name errors carry.
+        distribution: "uniform", "gaussian" or "adversarial".
+        region: of the first two, by default L2(1.0).
+        sigma: of the second, by default radius / sqrt(n).
+        x_adv: of the third, (B, ...) or (S, B, ...).
+        samples: ends of ways from each row.
+        points: on each way.
+        seed: of the draws; from a generator, where one is given.
+    """
 
     where: str
     distribution: Distribution

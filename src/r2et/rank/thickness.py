@@ -35,18 +35,28 @@ def thickness(
 ) -> Tensor:
     """Theta(f, x, D, k) of each row: (B, ...) -> (B,); larger is stabler.
 
-    gap: the mean over pairs of E over x' ~ D of the integral over t in [0, 1] of
-    h(x + t (x' - x), i, j)   (2), (3). probability: h replaced by 1[h >= 0], in 0..1; the papers'
-    Table 5. average_precision: the mean of "gap" over 1..k in k's place. discounted: the sum over
-    pairs of Theta(i, j) / log(j - i + 1), i and j ranks.
+    The mean over pairs of E over x' ~ D of the integral over t in [0, 1] of
+    h(x + t (x' - x), i, j)   (2), (3).
 
-    model: a network, explained by `explainer` (Gradient() unless given) for its class at x; or a
-    function of stacked copies of the batch, (m * B, ...) -> (m * B, n) scores, such as
-    explainer.at(model, x, create_graph=True), through which the result can be differentiated.
-    D: "uniform" in `region` (L2(1.0) unless given); "gaussian" with `sigma`, by default
-    radius / sqrt(n); "adversarial", the given x_adv (B, ...) or (S, B, ...). over: the mean over
-    the `samples`, or the smallest of them. The integral is a midpoint sum of `points` terms.
-    generator: by default one seeded with 0, so that a call repeats.
+    Args:
+        model: a network, explained by `explainer` for its class at x; or a function of stacked
+            copies of the batch, (m * B, ...) -> (m * B, n) scores, such as explainer.at(model, x,
+            create_graph=True), through which the result can be differentiated.
+        x: (B, ...) clean inputs.
+        k: how many features count.
+        explainer: by default Gradient().
+        kind: "gap", the formula above. "probability", h replaced by 1[h >= 0], in 0..1; the papers'
+            Table 5. "average_precision", the mean of "gap" over 1..k in k's place. "discounted",
+            the sum over pairs of Theta(i, j) / log(j - i + 1), i and j ranks.
+        distribution: D. "uniform" in `region`; "gaussian" with `sigma`; "adversarial", the given
+            x_adv.
+        region: L2(1.0) unless given.
+        sigma: by default radius / sqrt(n).
+        x_adv: (B, ...) or (S, B, ...).
+        over: the "mean" over the samples, or the smallest ("min") of them.
+        samples: draws from D.
+        points: terms of the midpoint sum that is the integral.
+        generator: by default one seeded with 0, so that a call repeats.
     """
     require(kind in KINDS, "thickness", "kind", f"one of {', '.join(KINDS)}", kind)
     require(over in ("mean", "min"), "thickness", "over", "mean or min", over)

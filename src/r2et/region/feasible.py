@@ -37,12 +37,18 @@ BLOCK = 2**18  # numbers of points held at once while they are listed
 class Feasible(Region):
     """Rows that differ from x by small moves of numbers and at most `switches` other labels.
 
-    moves: how far each number may move, by column name, or one number for all; in raw units, or in
-    `units` (raw units by column name; schema.deviations(x) for standard deviations). Integers stay
-    integers, dates move by whole days, other numbers take any value or, with `grid` (raw units by
-    column name), whole steps from x. Nothing leaves the range 0..1 of the schema. frozen: columns
-    that stay, by name or by the index of one of their features. A value flagged as missing stays,
+    Integers stay integers, dates move by whole days, other numbers take any value or whole steps of
+    `grid` from x. Nothing leaves the range 0..1 of the schema. A value flagged as missing stays,
     and so does every flag.
+
+    Args:
+        schema: of the table, such as load_table(...).schema.
+        moves: how far each number may move, by column name, or one number for all; in raw units, or
+            in `units`.
+        switches: how many columns of labels may change at once.
+        frozen: columns that stay, by name or by the index of one of their features.
+        units: of `moves`, raw units by column name (schema.deviations(x) for standard deviations).
+        grid: steps of numbers, raw units by column name.
     """
 
     schema: TableSchema

@@ -25,9 +25,13 @@ from r2et.region.parsing import as_number, indices, per_feature
 class NormBall(Region):
     """Inputs within `radius` of x that keep to `bounds` and leave `frozen` features alone.
 
-    bounds: (low, high), each a number or one number per feature. frozen: feature indices.
-    scale: one number per feature, what counts as a change of 1. Features of an image or a graph
-    are numbered as x.flatten(1) numbers them.
+    Features of an image or a graph are numbered as x.flatten(1) numbers them.
+
+    Args:
+        radius: in units of `scale`.
+        bounds: (low, high), each a number or one number per feature; None: no limits.
+        frozen: indices of features that stay.
+        scale: one number per feature, the change that counts as 1; None: 1 for all.
     """
 
     radius: float

@@ -13,7 +13,14 @@ from r2et.region.norm_ball import NormBall
 
 @dataclass(frozen=True)
 class L2(NormBall):
-    """The Euclidean ball: ||(x_adv - x) / scale||_2 <= radius."""
+    """The Euclidean ball: ||(x_adv - x) / scale||_2 <= radius.
+
+    Args:
+        radius: in units of `scale`.
+        bounds: (low, high), each a number or one number per feature; None: no limits.
+        frozen: indices of features that stay, as x.flatten(1) numbers them.
+        scale: one number per feature, the change that counts as 1; None: 1 for all.
+    """
 
     def _norm(self, move: Tensor) -> Tensor:
         norm: Tensor = torch.linalg.vector_norm(move, dim=1)
@@ -38,7 +45,7 @@ class L2(NormBall):
 
 @dataclass(frozen=True)
 class Linf(NormBall):
-    """The box: max |x_adv - x| / scale <= radius."""
+    """The box: max |x_adv - x| / scale <= radius; its settings are those of L2."""
 
     def _norm(self, move: Tensor) -> Tensor:
         return move.abs().amax(dim=1)

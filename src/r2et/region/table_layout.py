@@ -43,9 +43,16 @@ class TableSchema(Protocol):
 
 @dataclass(frozen=True)
 class NumberColumn:
-    """A column that may move by up to `reach` raw units in steps of `step`; 0: any value.
+    """A column that may move by up to `reach` raw units in steps of `step`.
 
-    feature, flag: where its value and its missing-flag are. integer: only whole values are real.
+    Attributes:
+        name: of the column.
+        feature: where its value is.
+        flag: where its missing-flag is.
+        low, high: raw values that are encoded as 0 and 1.
+        step: in raw units; 0: any value.
+        reach: in raw units.
+        integer: only whole values are real.
     """
 
     name: str
@@ -73,9 +80,14 @@ class LabelColumn:
 
 @dataclass(frozen=True)
 class TableLayout:
-    """What may change, numbers and choices, and what x must look like for that.
+    """What may change, numbers and labels, and what x must look like for that.
 
-    choices: of these some may be switched. labels: all columns of labels. flags: all missing-flags.
+    Attributes:
+        names: of all features.
+        numbers: columns that may move.
+        choices: columns of labels of which some may be switched.
+        labels: all columns of labels.
+        flags: all missing-flags.
     """
 
     names: tuple[str, ...]
