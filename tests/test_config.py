@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 
-from r2et.config import Configurable, config_key, differences, plain
+from r2et.config import Configurable, alike, config_key, differences, first_difference, plain
 from r2et.errors import InputError
 
 
@@ -67,6 +67,9 @@ def test_a_field_added_later_keeps_the_key():
     moved = Outer(0.5, Inner(2.0), bounds=(0.0, 1.0)).config()
     assert config_key(before) != config_key(moved)
     assert differences(before, moved) == ["inner"]
+    assert differences(now, moved) == ["inner.size"]
+    assert first_difference(now, moved) == "inner.size was 1.0, is 2.0"
+    assert first_difference(before, now) is None
 
 
 def test_a_new_version_changes_the_key_also_of_what_holds_it(monkeypatch):
@@ -101,6 +104,15 @@ def test_differences_name_the_innermost_field():
     assert differences({"k": 1}, {"k": 1, "seed": 0}) == ["seed"]
 
 
+def test_entries_are_alike_where_all_have_them():
+    one, same, other = Outer(0.5).config(), Outer(0.5, progress=True).config(), Outer(0.6).config()
+    assert alike([one, same], "radius") is True
+    assert alike([one, other], "radius") is False
+    assert alike([one, other], "inner") is True
+    assert alike([one, None], "radius") is None
+    assert alike([one, other], "norm") is None
+
+
 def test_values_of_every_kind_become_plain():
     assert plain((1, (2.5, None))) == [1, [2.5, None]]
     assert plain(np.float32(0.5)) == 0.5
@@ -133,7 +145,7 @@ def test_functions_are_told_by_address_or_by_text_and_what_they_hold():
 
 
 def test_what_json_cannot_hold_is_refused():
-    with pytest.raises(InputError, match="config: a setting must be what JSON can hold, got"):
+    with pytest.raises(InputError, match="config: a setting must be what JSON can hold, or"):
         plain(object())
 
 

@@ -22,7 +22,7 @@ import hashlib
 import inspect
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import MISSING, Field, fields, is_dataclass
 from enum import Enum
@@ -31,9 +31,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from r2et.errors import require
+from r2et.errors import describe, require
 
 NAME, VERSION, DEFAULTS = "name", "version", "defaults"
 LONGEST_LIST = 1024  # of a tensor's numbers; a longer one is told by its digest
@@ -52,7 +52,29 @@ class Configurable:
 
     def config(self) -> dict[str, Any]:
         """Name, version and the fields that change a result, as plain JSON."""
-        return _config_of(self, self.config_version, _excluded(type(self)))
+        excluded = _excluded(type(self))
+        own = [item for item in fields(self) if item.init and item.name not in excluded]  # type: ignore[arg-type]
+        values = {item.name: self.config_value(item.name) for item in own}
+        defaults = {item.name: plain(_default(item)) for item in own if _has_default(item)}
+        return config_of(type(self).__name__, self.config_version, values, defaults)
+
+    def config_value(self, name: str) -> Any:
+        """A field in plain JSON; for classes to override where it holds more than matters."""
+        return plain(getattr(self, name))
+
+
+def config_of(
+    name: str, version: int, values: Mapping[str, Any], defaults: Mapping[str, Any]
+) -> dict[str, Any]:
+    """A config from plain values and what they are by default, where they have one."""
+    frame = {NAME, VERSION, DEFAULTS} & set(values)
+    require(not frame, "config", "a field", "called otherwise, or excluded", ", ".join(frame))
+    at_default = [
+        field
+        for field, value in values.items()
+        if field in defaults and _text(_essence(value)) == _text(_essence(defaults[field]))
+    ]
+    return {NAME: name, VERSION: version, **values, DEFAULTS: at_default}
 
 
 def config_key(config: Mapping[str, Any]) -> str:
@@ -65,7 +87,23 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
 
     Empty exactly where config_key(old) == config_key(new).
     """
-    return _different(_essence(old), _essence(new), "")
+    return _different(old, new, "")
+
+
+def alike(configs: Iterable[Mapping[str, Any] | None], name: str) -> bool | None:
+    """Whether an entry is the same in all configs; None where some has none, as of older files."""
+    entries = [c.get(name) if isinstance(c, Mapping) else None for c in configs]
+    if any(entry is None for entry in entries):
+        return None
+    return len({config_key({name: entry}) for entry in entries}) <= 1
+
+
+def first_difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> str | None:
+    """The first of the differences in words: "penalty.l2 was 1.0, is 0.5"; None without any."""
+    for place in differences(old, new):
+        was, now = (describe(_entry(config, place))[:80] for config in (old, new))
+        return f"{place} was {was}, is {now}"
+    return None
 
 
 def plain(value: Any) -> Any:
@@ -85,30 +123,18 @@ def plain(value: Any) -> Any:
     if isinstance(value, torch.dtype | torch.device | PurePath):
         return str(value)
     if is_dataclass(value) and not isinstance(value, type):
-        return _config_of(value, 1, frozenset())
+        return {item.name: plain(getattr(value, item.name)) for item in fields(value)}
     if isinstance(value, Mapping):
         return {str(name): plain(item) for name, item in value.items()}
     if isinstance(value, AbstractSet):
         return sorted((plain(item) for item in value), key=json.dumps)
     if isinstance(value, Sequence):
         return [plain(item) for item in value]
-    require(callable(value), "config", "a setting", "what JSON can hold", value)
+    if isinstance(value, nn.Module):
+        return _plain_network(value)
+    named = isinstance(value, functools.partial) or hasattr(value, "__qualname__")
+    require(named, "config", "a setting", "what JSON can hold, or excluded from the config", value)
     return _plain_function(value)
-
-
-def _config_of(settings: Any, version: int, excluded: AbstractSet[str]) -> dict[str, Any]:
-    told: dict[str, Any] = {NAME: type(settings).__name__, VERSION: version}
-    defaults = []
-    for item in fields(settings):
-        if not item.init or item.name in excluded:
-            continue
-        reserved = item.name in (NAME, VERSION, DEFAULTS)
-        require(not reserved, "config", "a field", "called otherwise, or excluded", item.name)
-        value = plain(getattr(settings, item.name))
-        told[item.name] = value
-        if _has_default(item) and _text(_essence(value)) == _text(_essence(plain(_default(item)))):
-            defaults.append(item.name)
-    return {**told, DEFAULTS: defaults}
 
 
 def _excluded(kind: type) -> frozenset[str]:
@@ -135,6 +161,8 @@ def _essence(value: Any) -> Any:
         return {name: _essence(item) for name, item in value.items() if name not in omitted}
     if isinstance(value, list | tuple):
         return [_essence(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
     if isinstance(value, float) and value.is_integer() and math.copysign(1.0, value) > 0:
         return int(value)
     return value
@@ -145,7 +173,9 @@ def _text(essence: Any) -> str:
 
 
 def _is_config(value: Mapping[str, Any]) -> bool:
-    return {NAME, VERSION, DEFAULTS} <= set(value)
+    defaults = value.get(DEFAULTS)
+    listed = isinstance(defaults, list) and all(isinstance(name, str) for name in defaults)
+    return listed and NAME in value and VERSION in value
 
 
 def _first_version(value: Any) -> bool:
@@ -157,24 +187,45 @@ def _first_version(value: Any) -> bool:
 
 
 def _different(old: Any, new: Any, place: str) -> list[str]:
-    if not (isinstance(old, Mapping) and isinstance(new, Mapping)):
-        return [] if _text(old) == _text(new) else [place]
-    if old.get(NAME) != new.get(NAME) and place:
-        return [place]  # settings of another kind: that, not each of their fields
+    if _text(_essence(old)) == _text(_essence(new)):
+        return []
+    both = isinstance(old, Mapping) and isinstance(new, Mapping)
+    if not both or (place and old.get(NAME) != new.get(NAME)):
+        return [place]  # of settings of another kind that, not each of their fields
     found: list[str] = []
     for name in dict.fromkeys((*old, *new)):
         inner = f"{place}.{name}" if place else str(name)
-        both = name in old and name in new
-        found += _different(old[name], new[name], inner) if both else [inner]
-    return found
+        if name in old and name in new and name != DEFAULTS:
+            found += _different(old[name], new[name], inner)
+        elif name in _essence(old) or name in _essence(new):
+            found.append(inner)
+    return found or [f"{place}.{DEFAULTS}".lstrip(".")]  # a default changed, but no version did
+
+
+def _entry(config: Mapping[str, Any], place: str) -> Any:
+    """What a config holds at a place such as "penalty.l2"; a class's name for its settings."""
+    value: Any = config
+    for name in place.split("."):
+        if not isinstance(value, Mapping) or name not in value:
+            return "not there"
+        value = value[name]
+    return value[NAME] if isinstance(value, Mapping) and _is_config(value) else value
 
 
 def _plain_array(value: Tensor) -> Any:
     if value.numel() <= LONGEST_LIST:
         return plain(value.tolist())
+    return {"shape": list(value.shape), "dtype": str(value.dtype), "sha256": _digest(value)}
+
+
+def _plain_network(value: nn.Module) -> dict[str, Any]:
+    weights = {name: _digest(item) for name, item in value.state_dict().items()}
+    return {"class": type(value).__name__, "layers": str(value), "weights": config_key(weights)}
+
+
+def _digest(value: Tensor) -> str:
     raw = value.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy().tobytes()
-    shape, dtype = list(value.shape), str(value.dtype)
-    return {"shape": shape, "dtype": dtype, "sha256": hashlib.sha256(raw).hexdigest()}
+    return hashlib.sha256(raw).hexdigest()
 
 
 def _plain_function(value: Callable[..., Any]) -> Any:
@@ -182,9 +233,7 @@ def _plain_function(value: Callable[..., Any]) -> Any:
     if isinstance(value, functools.partial):
         held = [plain(value.args), plain(value.keywords)]
         return {"function": plain(value.func), "holds": held}
-    name = getattr(value, "__qualname__", None)
-    require(name is not None, "config", "a setting", "what JSON can hold", value)
-    address = f"{value.__module__}:{name}"
+    address = f"{value.__module__}:{value.__qualname__}"
     if "<" not in address:
         return address
     try:

@@ -371,6 +371,8 @@ def test_a_stopped_audit_goes_on_where_it_was(found, model, data, tmp_path, monk
     assert len(seen) == 4
     with pytest.raises(InputError, match="partial must be a file that an audit of the same rows"):
         audit(model, *data.test, **{**settings, "k": 2}, partial=kept)
+    with pytest.raises(InputError, match=r"settings.explainer.of was log_odds, is logit"):
+        audit(model, *data.test, **settings, explainer=Gradient(of="logit"), partial=kept)
     other = data.test.x.clone()
     other[:] += 0.01
     audit(model, other, data.test.y, **settings, partial=kept)

@@ -1,5 +1,6 @@
 """Training that is killed, interrupted or out of room, and goes on as if nothing had happened."""
 
+import json
 import os
 import random
 import resource
@@ -7,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,6 +20,7 @@ import r2et
 from ctrl_c import hearing_ctrl_c
 from killed_training import main as uninterrupted
 from r2et.errors import InputError, R2ETError
+from r2et.explain import Gradient, SmoothGrad
 from r2et.models import MLP, load_extra, load_model
 from r2et.train import fit, recipe
 from r2et.train.checkpoint import NAME
@@ -100,8 +103,10 @@ def test_another_training_in_the_folder(tmp_path):
     for change, word in [
         ({"seed": 1}, "weights"),
         ({"epochs": 2}, "epochs was 1, is 2"),
-        ({"recipe": "wd"}, "recipe's name was 'vanilla', is 'wd'"),
-        ({"recipe": recipe("vanilla", lr=0.1)}, "recipe's lr was 0.01, is 0.1"),
+        ({"recipe": "wd"}, "recipe.weight_decay was 0.0, is 0.001"),
+        ({"recipe": recipe("vanilla", lr=0.1)}, "recipe.lr was 0.01, is 0.1"),
+        ({"recipe": recipe("r2et", epochs=1)}, "recipe.penalty was None, is R2ET"),
+        ({"explainer": SmoothGrad()}, "explainer was Gradient, is SmoothGrad"),
         ({"model": MLP(8, (4,))}, "model"),
         ({"data": small(seed=3)}, "data"),
     ]:
@@ -112,6 +117,47 @@ def test_another_training_in_the_folder(tmp_path):
         assert word in str(caught.value)
     fit(None, small(), "wd", out=tmp_path, epochs=1, resume=False, progress=False)
     assert load_extra(tmp_path)["recipe"] == "wd"
+
+
+def test_what_changes_no_weight_goes_on(tmp_path):
+    first = fit(None, small(), "r2et", out=tmp_path, epochs=2, progress=False)
+    stamp = (tmp_path / NAME).stat().st_mtime_ns
+    renamed = replace(recipe("r2et"), name="mine", about="the same")
+    explainer = Gradient(of="probability", chunk=7)
+    again = fit(
+        *(None, small(), renamed),
+        out=tmp_path,
+        epochs=2,
+        progress=True,
+        save_every=5.0,
+        explainer=explainer,
+    )
+    assert same(first.model.state_dict(), again.model.state_dict())
+    assert (tmp_path / NAME).stat().st_mtime_ns == stamp
+
+
+def test_a_checkpoint_of_an_earlier_version(tmp_path):
+    fit(None, small(), "vanilla", out=tmp_path, epochs=1, progress=False)
+    state = torch.load(tmp_path / NAME, weights_only=True)
+    for older in ({}, {"model": "MLP()", "recipe's lr": "0.01"}, {"format": "r2et-checkpoint/1"}):
+        torch.save({**state, "identity": json.dumps(older)}, tmp_path / NAME)
+        with pytest.raises(InputError, match="got a checkpoint of another version of r2et"):
+            fit(None, small(), "vanilla", out=tmp_path, epochs=1)
+
+
+def test_a_checkpoint_made_before_a_setting_existed(tmp_path):
+    first = fit(None, small(), "r2et", out=tmp_path, epochs=1, progress=False)
+    state = torch.load(tmp_path / NAME, weights_only=True)
+    identity = json.loads(state["identity"])
+    penalty = identity["recipe"]["penalty"]
+    del penalty["form"]
+    penalty["defaults"].remove("form")
+    torch.save({**state, "identity": json.dumps(identity)}, tmp_path / NAME)
+    again = fit(None, small(), "r2et", out=tmp_path, epochs=1, progress=False)
+    assert same(first.model.state_dict(), again.model.state_dict())
+    exponential = recipe("r2et", form="exponential")
+    with pytest.raises(InputError, match=r"recipe.penalty.form was not there, is exponential"):
+        fit(None, small(), exponential, out=tmp_path, epochs=1, progress=False)
 
 
 def test_a_checkpoint_that_is_none(tmp_path):

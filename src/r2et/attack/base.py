@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from r2et.attack.judge import AttackResult, Judge, Proposal
 from r2et.attack.problem import AttackProblem
 from r2et.checks import check_model_input
+from r2et.config import Configurable
 from r2et.errors import require
 from r2et.explain import Explainer
 from r2et.models.output import CHUNK_NUMBERS, target_rows, undisturbed
@@ -34,7 +35,7 @@ def check_between(
 
 
 @dataclass(frozen=True)
-class Attack(ABC):
+class Attack(Configurable, ABC):
     """Looks in `region` for inputs with other top-k features and the same prediction.
 
     A subclass proposes points; the base projects, judges and reports them.
@@ -47,6 +48,9 @@ class Attack(ABC):
         chunk: rows attacked together; by default as many as hold 2^18 input numbers.
         progress: show a bar.
     """
+
+    # The rows attacked together share random numbers, which are as good as any others.
+    config_excluded: ClassVar[tuple[str, ...]] = ("chunk", "progress")
 
     region: Region = field(default=L2(1.0))
     _: KW_ONLY

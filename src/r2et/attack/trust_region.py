@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple, final
+from typing import ClassVar, NamedTuple, final
 
 import torch
 from torch import Tensor, nn
@@ -63,6 +63,8 @@ class TrustRegionAttack(Attack):
             slope; None: the network itself.
         observer: called with the state after each iteration.
     """
+
+    config_excluded: ClassVar[tuple[str, ...]] = ("observer",)
 
     steps: int = 100
     epsilon: float = 0.1

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from r2et.audit.result import Audit
+from r2et.config import alike
 from r2et.errors import require
 from r2et.files import write_result
 from r2et.metrics import paired_test, pareto_front
@@ -78,5 +79,7 @@ def compare(audits: Iterable[Audit]) -> Comparison:
     require(double is None, "compare", "audits", what, f"{double} twice")
     for name in SETTINGS:
         values = {audit.found["settings"].get(name) for audit in found}
-        require(len(values) == 1, "compare", "audits", f"of one {name}", sorted(values))
+        same = alike((audit.found.get("config") for audit in found), name)
+        same = len(values) == 1 if same is None else same
+        require(same, "compare", "audits", f"of one {name}", sorted(values))
     return Comparison(found)

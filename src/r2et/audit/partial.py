@@ -15,10 +15,11 @@ from torch import Tensor
 
 from r2et.audit.measures import Columns, Measured
 from r2et.audit.settings import WHERE
+from r2et.config import first_difference
 from r2et.errors import InputError, require
 from r2et.lock import take
 
-FORMAT = "r2et-audit-part/1"
+FORMAT = "r2et-audit-part/2"
 OWN = re.compile(r"\.r2et-audit-[0-9a-f]{12}\.partial")  # as the command line calls its own
 
 
@@ -28,7 +29,7 @@ class Partial:
     A line that was not finished when the writing stopped is left out, and written over.
     """
 
-    def __init__(self, path: str | os.PathLike[str], identity: str) -> None:
+    def __init__(self, path: str | os.PathLike[str], identity: dict[str, Any]) -> None:
         self.path, self.identity = Path(path), identity
         self.done: dict[int, Measured] = {}
         try:
@@ -88,11 +89,12 @@ class Partial:
         lines = content.splitlines(keepends=True)
         if not lines or not lines[0].endswith(b"\n"):
             begun = not lines or self._head().startswith(lines[0])
-            require(begun, WHERE, "partial", what, self)
+            require(begun, WHERE, "partial", what, f"{self.path} (of something else)")
             return 0
-        if lines[0] != self._head() and self._own(lines[0]):
+        difference = self._difference(lines[0])
+        if difference is not None and self._own(lines[0]):
             return 0
-        require(lines[0] == self._head(), WHERE, "partial", what, self)
+        require(difference is None, WHERE, "partial", what, f"{self.path} ({difference})")
         end = len(lines[0])
         for line in lines[1:]:
             value = _parsed(line)
@@ -105,15 +107,22 @@ class Partial:
             end += len(line)
         return end
 
+    def _difference(self, head: bytes) -> str | None:
+        """How the file's audit differs from this one, in words; None where it is the same."""
+        value = _parsed(head)
+        audit = None if value is None else value.get("audit")
+        if value is None or "audit" not in value:
+            return "of something else"
+        if value.get("format") != FORMAT or not isinstance(audit, dict):
+            return "of another version of r2et"
+        return first_difference(audit, self.identity)
+
     def _own(self, head: bytes) -> bool:
         """Whether the command line made the file, which nobody asked for: rows of other numbers, or
         another version, then start it anew instead of being refused for it."""
         value = _parsed(head)
         made = value is not None and str(value.get("format")).startswith("r2et-audit-part/")
         return made and OWN.fullmatch(self.path.name) is not None
-
-    def __repr__(self) -> str:
-        return f"{self.path} of something else"
 
 
 def _line(value: dict[str, Any]) -> bytes:

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any, Literal
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -135,6 +134,7 @@ def audit(
                 "rows_given": source.given,
                 "rows_asked": source.total,
             },
+            "config": settings.config(),
             "names": names,
             "shape": list(source.first.shape[1:]),
             "scores_shape": _layout(source.first, scores),
@@ -152,11 +152,14 @@ def audit(
     )
 
 
-def identity(model: nn.Module, settings: Settings) -> str:
-    """What tells this audit from one of other weights or settings."""
-    baseline = np.asarray(settings.baseline).tolist()  # the repr of an array rounds
-    told = (settings, baseline, __version__, str(model), weights_digest(model))
-    return hashlib.sha256(repr(told).encode()).hexdigest()[:32]
+def identity(model: nn.Module, settings: Settings) -> dict[str, Any]:
+    """What tells this audit from one of other weights or settings, in plain JSON."""
+    return {
+        "r2et": __version__,
+        "model": str(model),
+        "weights": weights_digest(model),
+        "settings": settings.config(),
+    }
 
 
 def weights_digest(model: nn.Module) -> str:

@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from r2et.attack.strong import PLANS, Budget
+from r2et.config import Configurable
 from r2et.errors import require
 from r2et.explain import Explainer, Gradient
 from r2et.region import L2, NormBall, Region, as_ball
@@ -24,7 +25,7 @@ SHARES, SMALL_SHARE = 8, 64
 
 
 @dataclass(frozen=True)
-class Settings:
+class Settings(Configurable):
     """k: reasons shown. region: where inputs may move. explainer: what makes the scores.
 
     budget: of each attack. seed: of all randomness. chunk: rows measured together; every chunk has
@@ -84,7 +85,7 @@ class Settings:
         return torch.Generator().manual_seed(seed)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON."""
+        """Plain data for people to read; `config` tells audits apart."""
         return {
             "k": self.k,
             "radius": self.radius,

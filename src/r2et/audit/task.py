@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from r2et.audit.measures import LATE
 from r2et.audit.opening import Opened, Rows, check_rows, modules_here, open_model, open_rows
 from r2et.audit.result import Audit
 from r2et.audit.run import audit, weights_digest
+from r2et.config import Configurable, config_key
 from r2et.errors import InputError, require
 from r2et.files import check_writable
 from r2et.region import L2, Linf, NormBall
@@ -31,11 +31,14 @@ GATES = {
 
 
 @dataclass(frozen=True)
-class Request:
+class Request(Configurable):
     """What a command line asks for; what is None is as in the model's training.
 
     bounds: "low,high" of all features. frozen: names of columns that stay, with commas between.
     """
+
+    # The bar to pass, and what the result is called, change nothing that is measured.
+    config_excluded: ClassVar[tuple[str, ...]] = ("name", "gate", "fail_under")
 
     model: str
     data: str
@@ -87,8 +90,8 @@ class Request:
             check_rows(opened, data, self.data, self.target)
             k, region = self._asked(opened, data)
             # Another audit, or the same of a network trained anew, has a file of its own.
-            asked = repr((self, rows, budget, seed, weights_digest(opened.model)))
-            mark = hashlib.sha256(asked.encode()).hexdigest()[:12]
+            asked = {"rows": rows, "budget": budget, "seed": seed, "request": self.config()}
+            mark = config_key({**asked, "weights": weights_digest(opened.model)})[:12]
             folder = Path(str(next(iter(paths.values()), "."))).parent
             partial = _keepable(folder / f".r2et-audit-{mark}.partial", note)
             found = audit(

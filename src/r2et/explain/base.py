@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from r2et.checks import all_finite, check_model_input
+from r2et.config import Configurable
 from r2et.errors import RowError, require, row_numbers
 from r2et.explain.reductions import REDUCTIONS, Reduction, normalized
 from r2et.models.output import (
@@ -31,7 +32,7 @@ OF: tuple[Of, ...] = ("log_odds", "logit", "probability", "loss")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Explainer(ABC):
+class Explainer(Configurable, ABC):
     """Scores of a model's features: model, x (B, ...) -> (B, n); larger is more important.
 
     Args:
@@ -44,6 +45,7 @@ class Explainer(ABC):
     normalize: bool = False
     chunk: int | None = None
 
+    config_excluded: ClassVar[tuple[str, ...]] = ("chunk",)
     differentiable: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

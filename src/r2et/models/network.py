@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from torch import nn
 
+from r2et.config import config_of, plain
 from r2et.errors import require
+from r2et.models.piecewise_linear import rho_of
 
 
 class Network(nn.Module):
@@ -17,6 +20,21 @@ class Network(nn.Module):
     """
 
     settings: dict[str, Any]
+    config_version: ClassVar[int] = 1
+
+    def config(self) -> dict[str, Any]:
+        """What it was built from, and the rho of a smooth copy: see r2et.config."""
+        given = inspect.signature(type(self).__init__).parameters.items()
+        own = {name: p.default for name, p in given if p.default is not p.empty}
+        values = {name: plain(value) for name, value in self.settings.items()}
+        defaults = {name: plain(value) for name, value in own.items()}
+        smoothness = rho_of(self)
+        return config_of(
+            type(self).__name__,
+            self.config_version,
+            {**values, "rho": smoothness},
+            {**defaults, "rho": None},
+        )
 
 
 # torch keeps sizes as 64-bit numbers, and multiplies them.

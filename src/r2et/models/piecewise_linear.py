@@ -131,3 +131,14 @@ def overwrite(x: Tensor, new: Tensor) -> Tensor:
     new must come from a clone of x, or x would no longer be what its derivative was taken at.
     """
     return x.copy_(new)
+
+
+def rho_of(model: nn.Module) -> float | None:
+    """The rho of a smooth copy, None for any other network."""
+    for module in model.modules():
+        if isinstance(module, nn.Softplus) and module.threshold == LINEAR_ABOVE:
+            return float(module.beta)
+        rho = getattr(module, "rho", None)
+        if isinstance(rho, float):
+            return rho
+    return None

@@ -23,7 +23,7 @@ from r2et.models.files import LOCK, contents, folder_path, make_folder
 from r2et.models.gcn import SiameseGCN
 from r2et.models.mlp import MLP
 from r2et.models.network import Network
-from r2et.models.piecewise_linear import LINEAR_ABOVE
+from r2et.models.piecewise_linear import rho_of
 from r2et.models.resnet import ResNet18
 from r2et.models.siamese import SiameseCNN
 from r2et.models.smooth import smooth
@@ -61,7 +61,7 @@ def save_model(
         "r2et": __version__,
         "class": kind,
         "settings": model.settings,
-        "rho": _rho(model),
+        "rho": rho_of(model),
     }
     again = _build(where, "model", description)
     changed = "layers that were changed after it was built"
@@ -127,17 +127,6 @@ def load_extra(folder: str | os.PathLike[str]) -> dict[str, Any]:
     where = "load_extra"
     extra: dict[str, Any] = _read_description(where, folder_path(where, folder))["extra"]
     return extra
-
-
-def _rho(model: nn.Module) -> float | None:
-    """The rho of a smooth copy, None for any other network."""
-    for module in model.modules():
-        if isinstance(module, nn.Softplus) and module.threshold == LINEAR_ABOVE:
-            return float(module.beta)
-        rho = getattr(module, "rho", None)
-        if isinstance(rho, float):
-            return rho
-    return None
 
 
 def _build(where: str, source: str, description: Mapping[str, Any]) -> nn.Module:

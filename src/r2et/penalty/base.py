@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from r2et.checks import check_k, check_model_input
+from r2et.config import Configurable
 from r2et.errors import require
 from r2et.explain import Explainer, Gradient
 from r2et.models.output import target_rows, undisturbed
@@ -20,7 +21,7 @@ from r2et.penalty.explained_batch import ExplainedBatch
 
 
 @dataclass(frozen=True, kw_only=True)
-class Penalty(ABC):
+class Penalty(Configurable, ABC):
     """What to add to a loss: model, x (B, ...) -> (B,), differentiable in the model's weights.
 
     Args:

@@ -7,8 +7,10 @@ from abc import ABC, abstractmethod
 import torch
 from torch import Tensor
 
+from r2et.config import Configurable
 
-class Region(ABC):
+
+class Region(Configurable, ABC):
     """A set of inputs around each x; a value, with frozen settings and a repr that says it all."""
 
     @abstractmethod

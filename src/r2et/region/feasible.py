@@ -27,6 +27,7 @@ from r2et.region.table_layout import (
     check_rows,
     check_schema,
     layout,
+    schema_config,
 )
 
 BLOCK = 2**18  # numbers of points held at once while they are listed
@@ -84,6 +85,10 @@ class Feasible(Region):
         free = bool(self._layout.numbers) or (self.switches > 0 and bool(self._layout.choices))
         expected = "such that at least one column may change"
         require(free, where, "moves, switches and frozen", expected, "nothing that can change")
+
+    def config_value(self, name: str) -> Any:
+        # Of a schema, what this region reads of it.
+        return schema_config(self.schema) if name == "schema" else super().config_value(name)
 
     def project(self, x_adv: Tensor, x: Tensor) -> Tensor:
         """The feasible point with the smallest `distance` to x_adv (B, n); x where all tie."""

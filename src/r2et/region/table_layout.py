@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from r2et.checks import check_input
+from r2et.config import plain
 from r2et.errors import require
 from r2et.region.parsing import as_number
 
@@ -95,6 +96,20 @@ class TableLayout:
     choices: tuple[LabelColumn, ...]
     labels: tuple[LabelColumn, ...]
     flags: tuple[int, ...]
+
+
+def schema_config(schema: TableSchema) -> list[dict[str, Any]]:
+    """What tells a schema from another, in plain JSON: what TableColumn asks for."""
+    return [
+        {
+            "name": column.name,
+            "kind": column.kind,
+            "low": plain(column.low),
+            "high": plain(column.high),
+            "features": list(column.features),
+        }
+        for column in schema.columns
+    ]
 
 
 def check_schema(where: str, schema: Any) -> None:

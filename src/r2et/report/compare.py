@@ -7,6 +7,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from r2et.config import alike
 from r2et.metrics import pareto_front
 from r2et.report.labels import label
 from r2et.report.measures import COMPARED, MEASURES, Measure, span, written
@@ -24,6 +25,8 @@ ALIKE: tuple[tuple[str, Callable[[Mapping[str, Any]], str]], ...] = (
     ("explanation", lambda a: str(a["settings"].get("explainer"))),
     ("effort of the attack", lambda a: str(a["settings"].get("budget"))),
 )
+# What the config of an audit calls them.
+CONFIG_NAMES = {"changes allowed": "region", "explanation": "explainer"}
 
 
 def table(audits: Audits) -> list[dict[str, Any]]:
@@ -84,7 +87,8 @@ def differences(audits: Audits) -> list[str]:
     found = []
     for what, read in ALIKE:
         values = [read(a) for a in audits]
-        if len(set(values)) > 1:
+        same = alike((a.get("config") for a in audits), CONFIG_NAMES.get(what, what))
+        if not (len(set(values)) == 1 if same is None else same):
             by_name = zip(audits, values, strict=True)
             found.append(f"{what}: " + ", ".join(f"{v} ({a['name']})" for a, v in by_name))
     return found

@@ -12,12 +12,14 @@ import torch
 from safetensors.torch import save as format_weights
 from torch import Tensor, nn
 
+from r2et.config import first_difference
 from r2et.data import Data
-from r2et.errors import InputError, describe, require
+from r2et.errors import InputError, require
 from r2et.files import write
 from r2et.models.files import contents, folder_path, make_folder
 from r2et.models.storage import DESCRIPTION
 
+FORMAT = "r2et-checkpoint/2"
 NAME = "checkpoint.pt"
 RECORD = "fit.json"
 WEIGHTS = "weights.safetensors"
@@ -70,14 +72,11 @@ class Folder:
             checkpoint = f"a file that cannot be read ({type(error).__name__})"
             raise InputError(f"fit: out must be {fresh}, got {checkpoint}.") from error
         require(whole, "fit", "out", fresh, "a checkpoint of another program")
-        wanted = json.loads(json.dumps(self.identity))
-        for name, value in wanted.items():
-            if identity.get(name) != value:
-                short = [describe(v)[:80] for v in (identity.get(name), value)]
-                checkpoint = (
-                    f"the checkpoint of another training ({name} was {short[0]}, is {short[1]})"
-                )
-                require(False, "fit", "out", fresh, checkpoint)
+        known = identity.get("format") == FORMAT
+        require(known, "fit", "out", fresh, "a checkpoint of another version of r2et")
+        difference = first_difference(identity, self.identity)
+        checkpoint = f"the checkpoint of another training ({difference})"
+        require(difference is None, "fit", "out", fresh, checkpoint)
         return state
 
     def save(self, state: dict[str, Any]) -> None:
@@ -108,14 +107,15 @@ def _finite(value: Tensor) -> bool:
     return not value.is_floating_point() or bool(torch.isfinite(value).all())
 
 
-def identity(model: nn.Module, data: Data, settings: dict[str, Any]) -> dict[str, Any]:
-    """What makes two trainings the same: network, first weights, data and settings."""
+def identity(model: nn.Module, data: Data, config: dict[str, Any]) -> dict[str, Any]:
+    """What makes two trainings the same: network, first weights, data and settings' configs."""
     return {
+        "format": FORMAT,
         "model": repr(model),
         "weights": digest(model.state_dict()),
         "data": digest({"x": data.train.x, "y": data.train.y}),
         "validation": digest({"x": data.val.x, "y": data.val.y}),
-        **settings,
+        **config,
     }
 
 

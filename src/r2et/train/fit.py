@@ -9,7 +9,7 @@ import platform
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from typing import Any
 
@@ -106,7 +106,12 @@ def fit(
         save_every=save_every,
         progress=progress,
     )
-    settings_of_record = {"recipe": repr(chosen), **_deciding(settings)}
+    config = {
+        # The network itself says how wide it is, whoever chose that.
+        "recipe": replace(chosen, hidden=None).config(),
+        "settings": settings.config(),
+        "explainer": (explainer or chosen.explainer).config(),
+    }
     device = next((p.device for p in start.parameters()), torch.device("cpu"))
     distributed = distributed_by(fabric, device)
     most = min(chosen.batch, SMALLEST, len(data.train.y))
@@ -117,8 +122,7 @@ def fit(
     with threads_for(start), _reserved(out, distributed.rank) as free:
         require(free, "fit", "out", "a folder that no other training is writing to", out)
         check_model(start, data, k, explainer or chosen.explainer)
-        own_identity = identity(start, data, {**parts_of(chosen), **_deciding(settings)})
-        place = folder(out, own_identity)
+        place = folder(out, identity(start, data, config))
         if place is not None and distributed.rank == 0:
             place.sweep()
             if not resume:
@@ -131,7 +135,7 @@ def fit(
         loop.run()
         start.load_state_dict(loop.kept)
         start.eval()
-        record = _record(loop, data, settings_of_record)
+        record = _record(loop, data, config)
         if place is not None and distributed.rank == 0:
             place.record(record)
             if NETWORKS.get(type(start).__name__) is type(start):
@@ -146,18 +150,6 @@ def fit(
             stacklevel=2,
         )
     return Fit(start, loop.state.history, record)
-
-
-def parts_of(recipe: Recipe) -> dict[str, str]:
-    """A recipe's settings and its penalty's, one by one, so that a difference can be named."""
-    parts = {}
-    for item in fields(recipe):
-        value = getattr(recipe, item.name)
-        parts[item.name] = type(value).__name__ if item.name == "penalty" else repr(value)
-        if item.name == "penalty" and value is not None:
-            parts |= {f"penalty {f.name}": repr(getattr(value, f.name)) for f in fields(value)}
-    elsewhere = ("about", "hidden")  # the network itself says how wide it is
-    return {f"recipe's {n}": value for n, value in parts.items() if n not in elsewhere}
 
 
 @contextmanager
@@ -197,18 +189,15 @@ def _epochs(epochs: int | None, recipe: Recipe, rows: int, retrain: bool) -> int
     return epochs or recipe.epochs or min(max(usual, 10), 200)
 
 
-def _deciding(settings: TrainingSettings) -> dict[str, Any]:
-    """The settings that decide about the weights."""
-    return {n: v for n, v in vars(settings).items() if n not in ("save_every", "progress")}
-
-
-def _record(loop: Loop, data: Data, settings_of_record: dict[str, Any]) -> dict[str, Any]:
+def _record(loop: Loop, data: Data, config: dict[str, Any]) -> dict[str, Any]:
     state = loop.state
     last = [entry for entry in state.history if entry["epoch"] == state.kept_epoch]
     return {
         "data": data.name,
-        **settings_of_record,
+        "recipe": repr(loop.recipe),  # for people to read; the config for programs
+        **{n: v for n, v in vars(loop.settings).items() if n in config["settings"]},
         "name": loop.recipe.name,
+        "config": config,
         "processes": loop.distributed.size,
         "rows": len(data.train.y),
         "epochs_done": state.epoch,

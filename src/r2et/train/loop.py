@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import torch
 from torch import Tensor, nn
 
+from r2et.config import Configurable
 from r2et.data import Data
 from r2et.errors import InputError, R2ETError, first_line
 from r2et.explain import Explainer
@@ -29,8 +30,10 @@ SMALLEST = 8  # a rest of fewer rows joins the batch before it
 
 
 @dataclass(frozen=True)
-class TrainingSettings:
+class TrainingSettings(Configurable):
     """What a training is told, beside its recipe. See `fit`."""
+
+    config_excluded: ClassVar[tuple[str, ...]] = ("save_every", "progress")
 
     k: int
     radius: float

@@ -5,8 +5,9 @@ from __future__ import annotations
 import difflib
 import math
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import Any, ClassVar
 
+from r2et.config import Configurable
 from r2et.errors import InputError, require
 from r2et.explain import Explainer, Gradient
 from r2et.penalty import (
@@ -23,7 +24,7 @@ from r2et.penalty import (
 
 
 @dataclass(frozen=True)
-class Recipe:
+class Recipe(Configurable):
     """How a network is trained: loss + weight * penalty, by Adam.
 
     penalty: its k, and radius where it has one, are filled in by `fit`.
@@ -45,6 +46,9 @@ class Recipe:
         defaults of the data. Not in the repr: a record has the network itself.
     about: what it is, in a few words.
     """
+
+    # A name changes nothing; `fit` and the benchmark tell it beside.
+    config_excluded: ClassVar[tuple[str, ...]] = ("name", "about")
 
     name: str
     penalty: Penalty | None = None
