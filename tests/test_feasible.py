@@ -7,7 +7,7 @@ import torch
 from scipy.stats import chisquare, kstest
 
 from r2et.data import Column, Schema, load
-from r2et.data.writing import Writing  # noqa: F401 - in the repr of a schema
+from r2et.data.csv_dialect import CsvDialect  # noqa: F401 - in the repr of a schema
 from r2et.errors import InputError
 from r2et.rank import thickness
 from r2et.region import L2, Feasible

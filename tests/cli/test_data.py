@@ -128,10 +128,11 @@ def test_path(monkeypatch, tmp_path):
 GET = """
 import sys
 from r2et.cli.data import app
-from r2et.data import DATASETS, Named
+from r2et.data import DatasetEntry, register_dataset
 from r2et.data.sources import Address, File
 url, sha256, size = sys.argv[1:]
-DATASETS["slow"] = Named("slow", None, (File("slow", sha256, int(size), (Address(url=url),)),))
+files = (File("slow", sha256, int(size), (Address(url=url),)),)
+register_dataset("slow", DatasetEntry("slow", None, files))
 app(["get", "slow"])
 """
 

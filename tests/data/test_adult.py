@@ -14,7 +14,7 @@ from sklearn.metrics import roc_auc_score
 
 import r2et
 from r2et.data import DATASETS, Schema, load
-from r2et.data.sources import here
+from r2et.data.sources import local
 from r2et.errors import InputError, UnavailableError
 from r2et.models import MLP
 
@@ -47,7 +47,7 @@ def test_damaged_files_are_not_loaded(tmp_path, monkeypatch):
     copy.mkdir()
     for name in ("adult.npy", "adult.json"):
         (copy / name).write_bytes((BUILTIN / name).read_bytes())
-    monkeypatch.setattr(here, "files", lambda _: tmp_path)
+    monkeypatch.setattr(local, "files", lambda _: tmp_path)
     assert len(load("adult").train.y) == 34189
     damaged = bytearray((copy / "adult.npy").read_bytes())
     damaged[1000:1400] = bytes(400)

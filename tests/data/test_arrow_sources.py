@@ -3,14 +3,13 @@
 import time
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import torch
 
 from r2et.data import apply_schema, load_table
-
-pd = pytest.importorskip("pandas", reason="the extra `table` is not installed")
-pa = pytest.importorskip("pyarrow", reason="the extra `table` is not installed")
-import pyarrow.parquet as pq  # noqa: E402
 
 
 def frame(rows=200):

@@ -5,14 +5,12 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
 from r2et.data import Column, apply_schema, load_table
 from r2et.errors import InputError
-
-pd = pytest.importorskip("pandas", reason="the extra `table` is not installed")
-pytest.importorskip("pyarrow", reason="the extra `table` is not installed")
 
 
 def table(rows=60, **columns):
@@ -213,7 +211,7 @@ def test_files_that_are_no_tables(tmp_path, content, sentence):
 
 
 def test_a_header_longer_than_the_sample(tmp_path, monkeypatch):
-    monkeypatch.setattr("r2et.data.reading.SAMPLE", 16)
+    monkeypatch.setattr("r2et.data.csv_file.SAMPLE", 16)
     table().rename(columns={"size": "size " * 10}).to_csv(tmp_path / "t.csv", index=False)
     assert load_table(tmp_path / "t.csv", "y").names[0] == ("size " * 10).strip()
 
@@ -252,14 +250,6 @@ def test_sources_that_are_no_tables(source):
 )
 def test_bad_settings(settings, sentence):
     refused(sentence, table(), **settings)
-
-
-def test_without_pyarrow_one_sentence_says_what_to_install(tmp_path, monkeypatch):
-    table().to_csv(tmp_path / "t.csv", index=False)
-    frame = table()
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    refused(r"pyarrow must be installed .*pip install 'r2et\[table\]'", tmp_path / "t.csv")
-    assert load_table(frame, "y").names[0] == "size"
 
 
 BIG = """

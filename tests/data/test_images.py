@@ -6,6 +6,7 @@ import json
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 from r2et.data import load
 from r2et.data.cifar10 import from_lines, from_sheet
@@ -14,8 +15,6 @@ from r2et.data.retina import kermany
 from r2et.data.sources import PlaceError
 from r2et.errors import InputError, UnavailableError
 from real_data import real
-
-Image = pytest.importorskip("PIL.Image")
 
 
 def png(pixels):

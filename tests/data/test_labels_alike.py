@@ -1,14 +1,13 @@
 """Labels: the same however they are written, never eaten as missing, yes only beside its no."""
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pytest
 import torch
 
 from r2et.data import Column, Schema, apply_schema, load_table
 from r2et.data.values import Labels, as_labels, tidy
-
-pd = pytest.importorskip("pandas", reason="the extra `table` is not installed")
-pa = pytest.importorskip("pyarrow", reason="the extra `table` is not installed")
 
 
 def table(rows=200, **columns):
@@ -175,7 +174,7 @@ def test_numbers_and_words_may_mean_missing():
         data = load_table(source, "y", missing=[-999, "refused"])
         column = data.schema.columns[1]
         assert (column.low >= 0, column.flag) == (True, True)
-        assert data.schema.writing.missing == ("-999", "refused")
+        assert data.schema.dialect.missing == ("-999", "refused")
         again = Schema.from_json(data.schema.to_json())
         assert torch.equal(one_hot(again, source), one_hot(data.schema, source))
     words = np.where(np.arange(200) % 10 == 0, "refused", cells.astype(str))

@@ -1,14 +1,12 @@
 """Columns and calls between the usual ones: each read rightly, or refused in the house form."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
 from r2et.data import Schema, apply_schema, load_table
 from r2et.errors import InputError
-
-pd = pytest.importorskip("pandas", reason="the extra `table` is not installed")
-pytest.importorskip("pyarrow", reason="the extra `table` is not installed")
 
 
 def table(rows=200, **columns):

@@ -5,15 +5,13 @@ import os
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
 from r2et.data import Column, Schema, apply_schema, load_table
-
-pd = pytest.importorskip("pandas", reason="the extra `table` is not installed")
-pytest.importorskip("pyarrow", reason="the extra `table` is not installed")
 
 
 def people(rows=400, seed=0):
@@ -120,7 +118,7 @@ def test_every_form_of_the_table_gives_the_same_data(tmp_path, form):
         frame.to_csv(source, index=False, **how[form])
     data, expected = load_table(source, "default"), load_table(frame, "default")
     assert data.schema.columns == expected.schema.columns
-    assert data.schema.writing.decimal == ("," if form == "semicolon" else None)
+    assert data.schema.dialect.decimal == ("," if form == "semicolon" else None)
     assert same(data, expected)
     assert data.name == ("table" if form == "arrow" else "people")
 

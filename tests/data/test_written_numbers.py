@@ -4,15 +4,13 @@ import json
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
 from r2et.data import Schema, apply_schema, load_table
 from r2et.data.numerals import Marks, is_number, rewritten, same_number, spelling
 from r2et.errors import InputError
-
-pd = pytest.importorskip("pandas", reason="the extra `table` is not installed")
-pytest.importorskip("pyarrow", reason="the extra `table` is not installed")
 
 EUROPE = Marks(",", ".")
 ALL = (0.98, 0.01, 0.01)  # nearly every row is a training row
@@ -92,7 +90,7 @@ def test_two_decimal_marks_in_one_file_are_refused(tmp_path):
 )
 def test_what_proves_a_decimal_mark(tmp_path, cells, marks):
     data = load_table(write(tmp_path / "t.csv", n=cells * 30), "y")
-    assert data.schema.writing.decimal == ("," if marks == "," else None)
+    assert data.schema.dialect.decimal == ("," if marks == "," else None)
     assert data.schema.columns[0].kind == "binary"
 
 
@@ -125,7 +123,7 @@ def test_an_audit_refuses_what_it_cannot_tell_and_remembers_what_was_proved(tmp_
     comma = load_table(
         write(tmp_path / "t.csv", inc=[f"{i % 50},5" for i in range(60)]), "y"
     ).schema
-    assert comma.writing.marks == EUROPE
+    assert comma.dialect.marks == EUROPE
     stored = Schema.from_json(json.loads(json.dumps(comma.to_json())))
     later.write_text("inc;b;y\n1,034;2;no\n")
     assert stored.decode(apply_schema(stored, later)[0][0])["inc"] == pytest.approx(1.034)

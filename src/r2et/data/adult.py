@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 import torch
 
-from r2et.data.dataset import Data, Origin, Split
+from r2et.data.dataset import Data, DatasetEntry, Origin, Split
 from r2et.data.schema import Schema
 from r2et.data.sources import File, read
 from r2et.data.values import Labels, Values
@@ -64,3 +64,15 @@ def load_adult() -> Data:
         classes=schema.classes,
         schema=schema,
     )
+
+
+ENTRIES = {
+    "adult": DatasetEntry(
+        "income over 50K from 28 features of a census row",
+        load_adult,
+        FILES,
+        SOURCE,
+        "(B, 28)",
+        K,
+    ),
+}

@@ -19,9 +19,9 @@ def numbers(where: str, name: str, array: NDArray[Any], shape: tuple[str, ...]) 
     real = array.dtype.kind in "buif"
     require(real, where, name, "an array of real numbers", f"one of {array.dtype}")
     with np.errstate(over="ignore"):
-        found = array.astype(np.float32)
-    require(bool(np.isfinite(found).all()), where, name, "finite", "NaN or infinity")
-    return found
+        converted = array.astype(np.float32)
+    require(bool(np.isfinite(converted).all()), where, name, "finite", "NaN or infinity")
+    return converted
 
 
 def labels(where: str, name: str, array: NDArray[Any], count: int, of: str) -> NDArray[Any]:
@@ -50,16 +50,16 @@ def triangles(where: str, name: str, matrices: NDArray[Any]) -> NDArray[Any]:
     lower = numbers(where, name, matrices[:, column, row], ("people", "edges"))
     apart = np.abs(upper - lower).max(1) > SYMMETRIC * np.abs(upper).max(1)
     if apart.any():
-        what = "symmetric (give triangles as fc_triu)"
-        require(False, where, name, what, f"another matrix in place {int(apart.argmax())}")
+        expected = "symmetric (give triangles as fc_triu)"
+        require(False, where, name, expected, f"another matrix in place {int(apart.argmax())}")
     return upper
 
 
 def _check_axes(where: str, name: str, array: NDArray[Any], shape: tuple[str, ...]) -> None:
-    what = f"an array of shape ({', '.join(shape)}{',' * (len(shape) == 1)})"
-    good = array.ndim == len(shape) and array.size > 0
+    expected = f"an array of shape ({', '.join(shape)}{',' * (len(shape) == 1)})"
+    filled = array.ndim == len(shape) and array.size > 0
     sides = {
         axis: {n for a, n in zip(shape, array.shape, strict=False) if a == axis} for axis in shape
     }
-    if not good or any(len(lengths) > 1 for lengths in sides.values()):
-        raise InputError(f"{where}: {name} must be {what}, got {array.shape}.")
+    if not filled or any(len(lengths) > 1 for lengths in sides.values()):
+        raise InputError(f"{where}: {name} must be {expected}, got {array.shape}.")

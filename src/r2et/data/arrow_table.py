@@ -6,15 +6,17 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from r2et.data.cells import CODE, Table
 from r2et.data.numerals import POINT, Marks, grouped_pattern
+from r2et.data.raw_table import CODE, RawTable
 from r2et.data.values import Labels, Numbers
-from r2et.errors import InputError, require
+from r2et.errors import require
 
 
-class ArrowTable(Table):
+class ArrowTable(RawTable):
     """Arrow columns, each fetched when it is looked at."""
 
     def __init__(
@@ -50,32 +52,26 @@ class ArrowTable(Table):
             # Arrow reads a million numbers at once; what it cannot read is looked at in peace.
             # The first rows first: Arrow words an error for each cell that is no number.
             first = _parse(column.slice(0, 1000), self.marks, asked[1])
-            found = None if first is None else _parse(column, self.marks, asked[1])
-            if found is not None:
-                self._parsed = (asked, np.asarray(self._known(found)))
+            parsed = None if first is None else _parse(column, self.marks, asked[1])
+            if parsed is not None:
+                self._parsed = (asked, np.asarray(self._known(parsed)))
                 return self._parsed[1]
         return super().numbers(name, missing)
 
     def coded(self, name: str) -> bool:
-        import pyarrow.compute as pc
-
         column = self.column(self.names.index(name))
         if not _is_text(column.type):
             return False
         return bool(pc.any(pc.match_substring_regex(column, f"^{CODE.pattern}$")).as_py())
 
     def counts(self, name: str) -> NDArray[np.int64]:
-        import pyarrow.compute as pc
-
         column = self.column(self.names.index(name))
         if not _is_text(column.type):
             return super().counts(name)
-        found = pc.value_counts(column.drop_null()).field("counts")
-        return np.asarray(found.to_numpy(zero_copy_only=False))
+        counts = pc.value_counts(column.drop_null()).field("counts")
+        return np.asarray(counts.to_numpy(zero_copy_only=False))
 
     def read(self, place: int, rows: int) -> Labels | NDArray[Any]:
-        import pyarrow as pa
-
         column, kind = self.column(place).slice(0, rows), pa.types
         of = column.type
         if kind.is_null(of):
@@ -88,9 +84,8 @@ class ArrowTable(Table):
         if kind.is_integer(of) or kind.is_floating(of) or kind.is_decimal(of):
             return np.asarray(column.cast(pa.float64(), safe=False).to_numpy())
         boolean = kind.is_boolean(of)
-        good = boolean or _is_text(of)
         name = f"column {self.names[place]!r}"
-        require(good, self.where, name, "numbers, texts or dates", str(of))
+        require(boolean or _is_text(of), self.where, name, "numbers, texts or dates", str(of))
         # In one piece: the dictionaries of a thousand chunks take long to unify.
         coded = column.cast(pa.large_string()).combine_chunks().dictionary_encode()
         names = coded.dictionary.to_pylist()
@@ -106,8 +101,6 @@ def _is_text(of: Any) -> bool:
 
 def _plain(column: Any) -> Any:
     """Without dictionaries and views, for which Arrow lacks most functions."""
-    import pyarrow as pa
-
     of = column.type
     if pa.types.is_dictionary(of) and str(of.value_type) == "string_view":
         text = pa.large_string()
@@ -120,17 +113,14 @@ def _plain(column: Any) -> Any:
 
 def _parse(column: Any, marks: Marks, missing: Collection[str]) -> Numbers | None:
     """A column of text as float64, NaN where missing; None if Arrow cannot read it."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     plain = pc.utf8_trim_whitespace(column)
     gone = pc.is_in(plain, value_set=pa.array(sorted(missing), plain.type))
     plain = pc.if_else(gone, pa.scalar(None, plain.type), plain)
     if marks.thousands:
         marked = pc.match_substring(plain, marks.thousands)
         if pc.any(marked).as_py():
-            good = pc.match_substring_regex(plain, f"^(?:{grouped_pattern(marks)})$")
-            if not pc.all(pc.or_(pc.invert(marked), good)).as_py():
+            grouped = pc.match_substring_regex(plain, f"^(?:{grouped_pattern(marks)})$")
+            if not pc.all(pc.or_(pc.invert(marked), grouped)).as_py():
                 return None
             plain = pc.replace_substring(plain, marks.thousands, "")
     if marks.decimal != ".":
@@ -141,12 +131,3 @@ def _parse(column: Any, marks: Marks, missing: Collection[str]) -> Numbers | Non
         return np.asarray(pc.cast(plain, pa.float64()).to_numpy())
     except pa.ArrowInvalid:
         return None
-
-
-def arrow(where: str) -> None:
-    """Say what to install when pyarrow is not there."""
-    try:
-        import pyarrow  # noqa: F401
-    except ImportError:
-        what = "installed to read tables (pip install 'r2et[table]')"
-        raise InputError(f"{where}: pyarrow must be {what}, got no such package.") from None

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from r2et.data.column import Column
-from r2et.data.dataset import Data, Origin
-from r2et.data.named_table import as_data, rows_of
+from r2et.data.dataset import Data, DatasetEntry, Origin
+from r2et.data.published_table import as_data, rows_of
 from r2et.data.sources import Address, File, Package, read
 
 SOURCE = Origin(
@@ -94,7 +94,7 @@ DROPPED = (
 def load_bank() -> Data:
     """All 41188 calls as 18 features in 0..1, split 70:15:15; y is 1 where the client agreed."""
     (contents,) = read("bank", FILES)
-    rows = rows_of(contents, ";")
+    rows = rows_of("bank", contents)
     raw = {
         name: [words.get(row[column], row[column]) for row in rows]
         for name, (column, words) in ORIGINAL.items()
@@ -109,3 +109,15 @@ def load_bank() -> Data:
         source=SOURCE,
         dropped=DROPPED,
     )
+
+
+ENTRIES = {
+    "bank": DatasetEntry(
+        "term deposit or not from 18 features of a call",
+        load_bank,
+        FILES,
+        SOURCE,
+        "(B, 18)",
+        K,
+    ),
+}

@@ -6,8 +6,6 @@ people, atlases or diagnoses, and carry their own names.
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Mapping
 from itertools import combinations
 from typing import Any
@@ -16,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from r2et.data.arrays import labels, numbers, triangles
-from r2et.data.dataset import Data, Origin
+from r2et.data.dataset import Data, DatasetEntry, Origin
 from r2et.data.graph_pairs import pair_up
+from r2et.data.published_table import rows_of
 from r2et.data.sources import File, Package, Supplied, read, supplied_arrays
 from r2et.errors import require
 
@@ -73,7 +72,7 @@ FRONTAL = (
 def load_frontal() -> Data:
     """48 people, 28 frontal regions, Fisher z values; y from Patient (ADHD) or Control."""
     (contents,) = read("adhd-frontal", FRONTAL)
-    rows = list(csv.DictReader(io.StringIO(contents.decode("utf-8"))))
+    rows = rows_of("adhd-frontal", contents)
     columns = [name for name in rows[0] if "." in name]
     regions = list(dict.fromkeys(region for name in columns for region in name.split(".")))
     # The file goes down the columns of the triangle; every column is found by its two regions.
@@ -91,8 +90,8 @@ def from_npz(name: str) -> Callable[[], Data]:
     def load() -> Data:
         stored, notes = supplied_arrays(name, SUPPLIED[name])
         forms = {"fc_triu", "adjacency"} & set(stored)
-        good = "y" in stored and len(forms) == 1
-        require(good, name, "the file", f"as {PAGE} describes", f"one with {sorted(stored)}")
+        complete = "y" in stored and len(forms) == 1
+        require(complete, name, "the file", f"as {PAGE} describes", f"one with {sorted(stored)}")
         edges = _edges(name, stored)
         y = labels(name, "y", stored["y"], len(edges), "people")
         regions = [str(region) for region in stored.get("regions", np.array([])).ravel()]
@@ -110,3 +109,24 @@ def _edges(name: str, stored: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
     nodes = round((1 + (1 + 8 * count) ** 0.5) / 2)
     require(nodes * (nodes - 1) // 2 == count, name, "fc_triu", "upper triangles", f"{count} edges")
     return edges
+
+
+def _network_entry(name: str, summary: str, shape: str = "(B, 2, N (N - 1) / 2)") -> DatasetEntry:
+    return DatasetEntry(summary, from_npz(name), (SUPPLIED[name],), SOURCES[name], shape, K)
+
+
+ENTRIES = {
+    "abide": _network_entry(
+        "abide", "autism or not: pairs of networks of 116 regions", "(B, 2, 6670)"
+    ),
+    "adhd": _network_entry("adhd", "the papers' ADHD networks, from your own file"),
+    "adhd-frontal": DatasetEntry(
+        "ADHD or not: pairs of networks of 28 frontal regions",
+        load_frontal,
+        FRONTAL,
+        SOURCES["adhd-frontal"],
+        "(B, 2, 378)",
+        K,
+    ),
+    "bp": _network_entry("bp", "the papers' bipolar-disorder networks, from your own file"),
+}

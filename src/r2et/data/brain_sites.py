@@ -8,7 +8,7 @@ import numpy as np
 
 from r2et.data.arrays import triangles
 from r2et.data.brain import K
-from r2et.data.dataset import Data, Origin
+from r2et.data.dataset import Data, DatasetEntry, Origin
 from r2et.data.graph_pairs import pair_up
 from r2et.data.sources import Address, File, InFolder, read
 
@@ -76,3 +76,14 @@ def load_site(name: str, site: str) -> Callable[[], Data]:
         return pair_up(name, triangles(name, "A", graphs), y, k=K, source=SOURCE)
 
     return load
+
+
+def _site_entry(name: str, site: str) -> DatasetEntry:
+    summary = f"ADHD-200, site {site}: pairs of graphs of {REGIONS} regions"
+    return DatasetEntry(summary, load_site(name, site), files(site), SOURCE, "(B, 2, 17955)", K)
+
+
+ENTRIES = {
+    name: _site_entry(name, site)
+    for name, site in (("kki", "KKI"), ("ohsu", "OHSU"), ("peking-1", "Peking_1"))
+}

@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from PIL import Image
 
-from r2et.data.dataset import Data, Origin, Split
+from r2et.data.dataset import Data, DatasetEntry, Origin, Split
 from r2et.data.shuffle import parts, shuffled
 from r2et.data.sources import Address, File, InFolder, Package, PlaceError, read
 from r2et.errors import describe, first_line
@@ -75,10 +76,6 @@ def from_lines(contents: Sequence[bytes], start: int) -> bytes:
 
 def _picture(contents: bytes, shape: tuple[int, ...]) -> NDArray[Any]:
     try:
-        from PIL import Image
-    except ImportError as error:
-        raise PlaceError("reading it needs Pillow (pip install pillow)") from error
-    try:
         with Image.open(io.BytesIO(contents)) as picture:
             pixels = np.asarray(picture.convert("RGB"))
     except Exception as error:
@@ -94,8 +91,8 @@ def _batch(pixels: NDArray[Any], labels: Any) -> bytes:
         y = np.asarray(labels)
     except ValueError:  # a list of lists of several lengths
         y = np.array([])
-    good = y.shape == (ROWS,) and y.dtype.kind in "ui" and bool(((y >= 0) & (y < 10)).all())
-    if not good:
+    valid = y.shape == (ROWS,) and y.dtype.kind in "ui" and bool(((y >= 0) & (y < 10)).all())
+    if not valid:
         raise PlaceError(f"its labels are not {ROWS} whole numbers in 0..9")
     y = y.astype(np.uint8)
     return np.hstack([y[:, None], pixels.reshape(ROWS, PIXELS)]).tobytes()
@@ -155,3 +152,23 @@ def _read_batch(contents: bytes) -> tuple[torch.Tensor, torch.Tensor]:
     records = np.frombuffer(contents, np.uint8).reshape(ROWS, 1 + PIXELS)
     x = torch.from_numpy(records[:, 1:].reshape(ROWS, 3, 32, 32).copy())
     return x, torch.from_numpy(records[:, 0].astype(np.int64))
+
+
+ENTRIES = {
+    "cifar10": DatasetEntry(
+        "ten kinds of things; 3 x 32 x 32",
+        load_cifar10,
+        FILES,
+        SOURCE,
+        "(B, 3, 32, 32)",
+        K,
+    ),
+    "cifar10-10k": DatasetEntry(
+        "CIFAR-10 with only the first training batch",
+        load_cifar10_10k,
+        FILES_10K,
+        SOURCE,
+        "(B, 3, 32, 32)",
+        K,
+    ),
+}

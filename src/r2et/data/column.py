@@ -66,8 +66,8 @@ class Column:
         object.__setattr__(self, "categories", tuple(self.categories))
         if self.kind in MEASURED:
             ends = (self.low, self.high)
-            good = all(_finite(v) for v in ends) and 0 < self.high - self.low < math.inf
-            require(good, where, "low and high", "finite numbers, low below high", ends)
+            in_order = all(_finite(v) for v in ends) and 0 < self.high - self.low < math.inf
+            require(in_order, where, "low and high", "finite numbers, low below high", ends)
             require(
                 self.fill is None or _finite(self.fill), where, "fill", "a finite number", self.fill
             )
@@ -75,16 +75,16 @@ class Column:
             require(flag, where, "flag", "False, or True together with a fill", self.flag)
             return
         labels = self.categories
-        good = all(isinstance(v, str) for v in labels) and len(self._places()) == len(labels)
-        require(good, where, "categories", "distinct texts (01 and 1 are the same)", labels)
+        distinct = all(isinstance(v, str) for v in labels) and len(self._places()) == len(labels)
+        require(distinct, where, "categories", "distinct texts (01 and 1 are the same)", labels)
         right = len(labels) == 2 if self.kind == "binary" else len(labels) > 1
         count = "two labels, absent and present" if self.kind == "binary" else "at least two labels"
         require(right, where, "categories", count, labels)
         for field, place in (("other", self.other), ("missing", self.missing)):
             require(place is None or place in labels, where, field, "None or a category", place)
         share = self.other_share
-        good = share is None or (_finite(share) and 0 <= share <= 1)
-        require(good, where, "other_share", "None or a share from 0 to 1", share)
+        in_range = share is None or (_finite(share) and 0 <= share <= 1)
+        require(in_range, where, "other_share", "None or a share from 0 to 1", share)
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -144,8 +144,8 @@ class Column:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Column:
         """The column that to_json described."""
-        good = isinstance(data, Mapping) and {"name", "kind"} <= set(data)
-        require(good, "Column.from_json", "data", "an object with name and kind", data)
+        has_both = isinstance(data, Mapping) and {"name", "kind"} <= set(data)
+        require(has_both, "Column.from_json", "data", "an object with name and kind", data)
         unknown = sorted(set(data) - {f.name for f in fields(cls)})
         require(not unknown, "Column.from_json", "data", "made of known fields", unknown)
         return cls(**data)
@@ -185,10 +185,12 @@ class Column:
         """Where each category is, by what labels of the same number have in common."""
         return {same_number(label(name)): i for i, name in enumerate(self.categories)}
 
-    def _refuse(self, where: str, bad: NDArray[np.bool_], what: str, value: str) -> None:
+    def _refuse(self, where: str, bad: NDArray[np.bool_], expected: str, value: str) -> None:
         if bad.any():
             got = f"{value} in row {int(np.argmax(bad))} and {int(bad.sum()) - 1} more"
-            require(False, where, f"column {self.name!r}", what, got.removesuffix(" and 0 more"))
+            require(
+                False, where, f"column {self.name!r}", expected, got.removesuffix(" and 0 more")
+            )
 
 
 def is_yes(absent: str, present: str) -> bool:

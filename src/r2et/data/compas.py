@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from r2et.data.column import Column
-from r2et.data.dataset import Data, Origin
-from r2et.data.named_table import as_data, rows_of
+from r2et.data.dataset import Data, DatasetEntry, Origin
+from r2et.data.published_table import as_data, rows_of
 from r2et.data.sources import Address, File, Package, read
 
 SOURCE = Origin(
@@ -108,7 +108,7 @@ DROPPED = (
 def load_compas() -> Data:
     """6172 people as 16 features in 0..1, split 70:15:15; y is 1 where the score is not Low."""
     (contents,) = read("compas", FILES)
-    rows = [row for row in rows_of(contents) if _usable(row)]
+    rows = [row for row in rows_of("compas", contents) if _usable(row)]
     raw = {
         "age": [row["age"] for row in rows],
         "prior offences": [row["priors_count"] for row in rows],
@@ -152,3 +152,15 @@ def _usable(row: Mapping[str, str]) -> bool:
     near = bool(days) and -30 <= float(days) <= 30
     known = row["is_recid"] != "-1" and row["score_text"] != "N/A"
     return near and known and row["c_charge_degree"] != "O"
+
+
+ENTRIES = {
+    "compas": DatasetEntry(
+        "what the COMPAS score says, from 16 features of a person",
+        load_compas,
+        FILES,
+        SOURCE,
+        "(B, 16)",
+        K,
+    ),
+}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import torch
@@ -10,6 +11,7 @@ from torch import Tensor
 
 from r2et.data.column import MEASURED, Column
 from r2et.data.schema import Schema
+from r2et.data.sources import File, Supplied
 from r2et.errors import printable, require
 
 
@@ -91,6 +93,31 @@ class Data:
         more = f" and {len(pairs) - 10} more" if len(pairs) > 10 else ""
         target = self.schema.target if self.schema is not None else None
         return [f"  {target or 'classes'}: {shown}{more}"]
+
+
+@dataclass(frozen=True)
+class DatasetEntry:
+    """What the registry knows of a data set without loading it.
+
+    summary: one line about it.
+    loader: what gives its Data.
+    files: those it needs, each with its SHA-256, or supplied by the user.
+    source, k: those of the loaded data.
+    shape: of x, as text, such as "(B, 28)".
+    """
+
+    summary: str
+    loader: Callable[[], Data]
+    files: tuple[File | Supplied, ...] = ()
+    source: Origin = field(default_factory=lambda: Origin(""))
+    shape: str = ""
+    k: int = 0
+
+    @property
+    def line(self) -> str:
+        """The summary, and what the data stand in for."""
+        other = self.source.stands_for
+        return f"{self.summary}; stands in for {other}" if other else self.summary
 
 
 def check_parts(data: Data) -> None:

@@ -6,6 +6,8 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
+import pyarrow.compute as pc
+
 from r2et.data.numerals import POINT, Marks
 from r2et.errors import require
 
@@ -39,8 +41,8 @@ def find_marks(
     numeric = [name for name in columns if name in marked and _mostly(columns[name], shape)]
     ours = [name for name in numeric if name in wanted]
     comma, point = (_proof(columns, ours, mark) for mark in ",.")
-    what = "a file whose numbers all have the same decimal mark (or give decimal=)"
-    require(not (comma and point), where, file, what, f"{comma} and {point}")
+    expected = "a file whose numbers all have the same decimal mark (or give decimal=)"
+    require(not (comma and point), where, file, expected, f"{comma} and {point}")
     if not comma and not point:
         doubtful = _first(columns, ours, _EITHER)
         if not doubtful:
@@ -71,8 +73,6 @@ def _proof(columns: Mapping[str, Any], names: list[str], mark: str) -> str:
 
 
 def _first(columns: Mapping[str, Any], names: list[str], pattern: str) -> str:
-    import pyarrow.compute as pc
-
     for name in names:
         row = pc.index(pc.match_substring_regex(columns[name], pattern), True).as_py()
         if row >= 0:
@@ -81,14 +81,10 @@ def _first(columns: Mapping[str, Any], names: list[str], pattern: str) -> str:
 
 
 def _any(column: Any, text: str) -> bool:
-    import pyarrow.compute as pc
-
     return bool(pc.any(pc.match_substring(column, text)).as_py())
 
 
 def _mostly(column: Any, shape: str) -> bool:
-    import pyarrow.compute as pc
-
     # The first rows tell text from numbers; only what may be numbers is read to the end.
     for cells in (column.slice(0, 1000), column):
         shaped = pc.sum(pc.match_substring_regex(cells, shape)).as_py() or 0

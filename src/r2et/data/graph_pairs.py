@@ -41,8 +41,8 @@ def pair_up(
     require(not alike, name, "the networks", "different from person to person", "all the same")
     values, sizes = np.unique(y, return_counts=True)
     enough = len(values) >= 2 and int(sizes.min()) >= 7
-    found = ", ".join(f"{n} of label {v}" for v, n in zip(values[:5], sizes[:5], strict=True))
-    require(enough, name, "y", "two labels or more, each of 7 people or more", found)
+    counted = ", ".join(f"{n} of label {v}" for v, n in zip(values[:5], sizes[:5], strict=True))
+    require(enough, name, "y", "two labels or more, each of 7 people or more", counted)
     people = _people(name, y)
     splits = []
     for part, held, most in zip(("train", "val", "test"), people, MOST, strict=True):
@@ -77,10 +77,10 @@ def _grid(rows: int, columns: int) -> tuple[NDArray[Any], NDArray[Any]]:
 
 def _people(name: str, y: NDArray[Any]) -> list[NDArray[Any]]:
     """The people of the three parts, each label's shuffled and cut on its own."""
-    found: list[list[int]] = [[], [], []]
+    split: list[list[int]] = [[], [], []]
     for label in np.unique(y):
         rows = np.flatnonzero(y == label)
         order = rows[shuffled(len(rows), f"{name}:{label}")]
-        for people, part in zip(found, parts(len(order)), strict=True):
+        for people, part in zip(split, parts(len(order)), strict=True):
             people += order[part].tolist()
-    return [np.array(people) for people in found]
+    return [np.array(people) for people in split]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from r2et.data.registry import DATASETS, Named, named
+from r2et.data.registry import DATASETS, dataset_entry
 from r2et.data.sources import BUILT_IN, File, InFolder, Supplied, data_dir, locate, read, supplied
 
 STATES = (BUILT_IN, "here", "to fetch", "to supply")
@@ -13,7 +13,7 @@ STATES = (BUILT_IN, "here", "to fetch", "to supply")
 
 def state(name: str) -> str:
     """One of STATES; a file that is here is not read, so its checksum is not compared."""
-    entry = named("state", name)
+    entry = dataset_entry("state", name)
     places = {file: place_of(file) for file in entry.files}
     if set(places.values()) == {BUILT_IN}:
         return BUILT_IN
@@ -34,7 +34,7 @@ def place_of(file: File | Supplied) -> str | None:
 
 def about(name: str, where: str = "about") -> dict[str, Any]:
     """A data set as plain data: name, summary, state, shape of x, k, source, files."""
-    entry = named(where, name)
+    entry = dataset_entry(where, name)
     return {
         "name": name,
         "summary": entry.line,
@@ -56,7 +56,7 @@ def about_all() -> list[dict[str, Any]]:
 
 def get(name: str, where: str = "get") -> list[str]:
     """Bring the files of a data set to this machine, and say where each is."""
-    entry: Named = named(where, name)
+    entry = dataset_entry(where, name)
     for file in entry.files:
         if isinstance(file, Supplied):
             supplied(name, file)
@@ -65,10 +65,10 @@ def get(name: str, where: str = "get") -> list[str]:
 
 
 def _about_file(file: File | Supplied) -> dict[str, Any]:
-    found = {"path": file.path, "where": place_of(file)}
+    known = {"path": file.path, "where": place_of(file)}
     if isinstance(file, Supplied):
-        told = {"supply": file.page, "reason": file.reason, "instead": file.instead}
+        advice = {"supply": file.page, "reason": file.reason, "instead": file.instead}
         # Not what the user's file must be: another one is read as well, and noted.
-        return {**found, **told, "measured_on_sha256": file.sha256}
+        return {**known, **advice, "measured_on_sha256": file.sha256}
     places = [str(place) for place in file.places if not isinstance(place, InFolder)]
-    return {**found, "sha256": file.sha256, "size": file.size, "places": places}
+    return {**known, "sha256": file.sha256, "size": file.size, "places": places}

@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from r2et.data.cells import Rows
-from r2et.data.reading import open_table
+from r2et.data.csv_dialect import stated_dialect
+from r2et.data.raw_table import SchemaRows
 from r2et.data.schema import Schema
 from r2et.data.values import Labels
-from r2et.data.writing import writing
 from r2et.errors import printable, require
 
 WHERE = "apply_schema"
@@ -36,14 +35,16 @@ def apply_schema(
     with unlabelled="keep" all stay, and y is None. decimal, thousands, missing: as for load_table;
     what is not given is as it was there.
     """
+    from r2et.data.table_source import open_table  # brings pyarrow, which takes time
+
     if isinstance(schema, Mapping):
         schema = Schema.from_json(schema)
-    good = isinstance(schema, Schema)
-    require(good, WHERE, "schema", "a Schema or its to_json()", type(schema).__name__)
+    is_schema = isinstance(schema, Schema)
+    require(is_schema, WHERE, "schema", "a Schema or its to_json()", type(schema).__name__)
     require(unlabelled in ("drop", "keep"), WHERE, "unlabelled", "'drop' or 'keep'", unlabelled)
-    said = writing(WHERE, decimal, thousands, missing)
+    stated = stated_dialect(WHERE, decimal, thousands, missing)
     read = {schema.target, *(column.name for column in schema.columns)}
-    table = open_table(WHERE, source, said, schema.writing, read.__contains__)
+    table = open_table(WHERE, source, stated, schema.dialect, read.__contains__)
     order, labels = None, None
     if schema.target is not None and schema.target in table.names:
         labels = table.labels(schema.target, table.sure)
@@ -54,7 +55,7 @@ def apply_schema(
             order = np.flatnonzero(~gone)
             labels = Labels(labels.names, labels.codes[order])
             _warn(f"{int(gone.sum())} of {table.rows} rows without a {schema.target} left out")
-    rows = Rows(table, schema, order, later=True)
+    rows = SchemaRows(table, schema, order, later=True)
     x = schema.encode(rows, WHERE)
     _look_at_ranges(rows.outside, len(x))
     _look_at_others(schema, x)
@@ -88,5 +89,5 @@ def _look_at_others(schema: Schema, x: Tensor) -> None:
         start += len(column.features)
 
 
-def _warn(what: str) -> None:
-    warnings.warn(printable(f"{WHERE}: {what}."), UserWarning, stacklevel=4)
+def _warn(observation: str) -> None:
+    warnings.warn(printable(f"{WHERE}: {observation}."), UserWarning, stacklevel=4)

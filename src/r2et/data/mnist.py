@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from r2et.data.dataset import Data, Origin, Split
+from r2et.data.dataset import Data, DatasetEntry, Origin, Split
 from r2et.data.shuffle import shuffled
 from r2et.data.sources import Address, File, Package, read
 
@@ -92,3 +92,15 @@ def _pairs(images: list[NDArray[Any]], count: int, salt: str) -> Split:
     stacked = np.stack([np.stack([images[d][i] for d, i in pair]) for pair in chosen])
     x = torch.from_numpy(stacked).float().div(255).unsqueeze(2)
     return Split(x, torch.tensor([int(a[0] == b[0]) for a, b in chosen]))
+
+
+ENTRIES = {
+    "mnist": DatasetEntry(
+        "pairs of 3 and 8: the same digit or not; 28 x 28",
+        load_mnist,
+        FILES,
+        SOURCE,
+        "(B, 2, 1, 28, 28)",
+        K,
+    ),
+}

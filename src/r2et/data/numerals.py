@@ -67,10 +67,10 @@ def spelling(text: str, marks: Marks = POINT) -> str:
         if abs(value.adjusted()) > _LONGEST:
             return repr(float(plain))
         plain = format(value, "f")
-    found = _PLAIN.fullmatch(plain)
-    if found is None:
+    match = _PLAIN.fullmatch(plain)
+    if match is None:
         return plain
-    sign, whole, fraction, percent = found.groups(default="")
+    sign, whole, fraction, percent = match.groups(default="")
     fraction = fraction.rstrip("0")
     zero = not fraction and not whole.strip("0")
     text = ("-" if sign == "-" and not zero else "") + (whole or "0")

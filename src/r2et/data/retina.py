@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from PIL import Image
 
 from r2et.data.arrays import labels
-from r2et.data.dataset import Data, Origin, Split
+from r2et.data.dataset import Data, DatasetEntry, Origin, Split
 from r2et.data.shuffle import parts, shuffled
 from r2et.data.sources import Supplied, supplied, supplied_arrays
 from r2et.errors import InputError, first_line, require
@@ -62,10 +63,10 @@ def kermany(name: str) -> Callable[[], Data]:
         lacking = sorted({"x", "y", "patient", "classes"} - set(stored))
         require(not lacking, name, "the file", f"as {PAGE} describes", f"one without {lacking}")
         x, y, patient, classes = (stored[key] for key in ("x", "y", "patient", "classes"))
-        good = x.ndim == 3 and x.dtype == np.uint8 and x.size > 0
-        require(good, name, "x", "bytes (images, H, W)", f"{x.dtype} {x.shape}")
-        good = classes.ndim == 1 and classes.dtype.kind in "US"
-        require(good, name, "classes", "a list of names", f"{classes.dtype} {classes.shape}")
+        pictures = x.ndim == 3 and x.dtype == np.uint8 and x.size > 0
+        require(pictures, name, "x", "bytes (images, H, W)", f"{x.dtype} {x.shape}")
+        texts = classes.ndim == 1 and classes.dtype.kind in "US"
+        require(texts, name, "classes", "a list of names", f"{classes.dtype} {classes.shape}")
         y = labels(name, "y", y, len(x), "images")
         patient = labels(name, "patient", patient, len(x), "images")
         return _data(name, x, y, patient, [str(c) for c in classes], KERMANY, notes)
@@ -85,8 +86,8 @@ def load_octid() -> Data:
         if path.suffix.lower() in PICTURES
     ]
     enough = len(folders) >= 2 and len(pictures) >= 10
-    found = f"{len(pictures)} images in {len(folders)} folders"
-    require(enough, "octid", root.name, "a folder per class, with images", found)
+    counted = f"{len(pictures)} images in {len(folders)} folders"
+    require(enough, "octid", root.name, "a folder per class, with images", counted)
     x = np.stack([_grey(path) for path, _ in pictures])
     y = np.array([label for _, label in pictures])
     classes = [folder.name for folder in folders]
@@ -125,13 +126,28 @@ def _data(
 
 def _grey(path: Path) -> NDArray[Any]:
     try:
-        from PIL import Image
-    except ImportError as error:
-        raise InputError("octid: reading images needs Pillow (pip install pillow).") from error
-    try:
         with Image.open(path) as picture:
             return np.asarray(picture.convert("L").resize((WIDTH, HEIGHT)))
     except (OSError, ValueError, Image.DecompressionBombError) as error:
         raise InputError(
             f"octid: {path.name} must be an image, got {first_line(error)}."
         ) from error
+
+
+def _kermany_entry(name: str, count: int, side: int) -> DatasetEntry:
+    text, shape = f"{count} retinal scans, 4 classes, {side} x {side}", f"(B, 1, {side}, {side})"
+    return DatasetEntry(text, kermany(name), (FILES[name],), KERMANY, shape, K)
+
+
+ENTRIES = {
+    "oct-kermany": _kermany_entry("oct-kermany", 500, 224),
+    "oct-kermany-64": _kermany_entry("oct-kermany-64", 8000, 64),
+    "octid": DatasetEntry(
+        "the papers' ROCT, from your own folder of images",
+        load_octid,
+        (FILES["octid"],),
+        OCTID,
+        f"(B, 1, {HEIGHT}, {WIDTH})",
+        K,
+    ),
+}

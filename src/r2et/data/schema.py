@@ -13,9 +13,9 @@ import torch
 from torch import Tensor
 
 from r2et.data.column import MEASURED, Column
+from r2et.data.csv_dialect import UNSTATED, CsvDialect
 from r2et.data.numerals import same_number
 from r2et.data.values import Codes, Values, as_labels, label
-from r2et.data.writing import UNSAID, Writing
 from r2et.errors import require
 
 FORMAT = 1
@@ -26,30 +26,30 @@ class Schema:
     """The columns of a table in the order of their features, and its target.
 
     classes: labels of the target in the order of the model's outputs. dropped: columns of the
-    table that are not used, each with the reason. writing: how the cells of its file were written,
-    where that was said or is unusual.
+    table that are not used, each with the reason. dialect: how the cells of its file were written,
+    where that was stated or is unusual.
     """
 
     columns: tuple[Column, ...]
     target: str | None = None
     classes: tuple[str, ...] = ()
     dropped: tuple[tuple[str, str], ...] = ()
-    writing: Writing = UNSAID
+    dialect: CsvDialect = UNSTATED
 
     def __post_init__(self) -> None:
         for name in ("columns", "classes"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
         object.__setattr__(self, "dropped", tuple((str(a), str(b)) for a, b in self.dropped))
-        good = bool(self.columns) and all(isinstance(c, Column) for c in self.columns)
-        require(good, "Schema", "columns", "at least one Column", self.columns)
-        for what, names in (("columns", [c.name for c in self.columns]), ("features", self.names)):
+        filled = bool(self.columns) and all(isinstance(c, Column) for c in self.columns)
+        require(filled, "Schema", "columns", "at least one Column", self.columns)
+        for kind, names in (("columns", [c.name for c in self.columns]), ("features", self.names)):
             twice = sorted(n for n, count in Counter(names).items() if count > 1)
-            require(not twice, "Schema", what, "named differently", twice)
+            require(not twice, "Schema", kind, "named differently", twice)
         named = self.target is None or isinstance(self.target, str)
         require(named, "Schema", "target", "a column name or None", self.target)
-        good = all(isinstance(c, str) for c in self.classes)
-        good &= len(set(self.classes)) == len(self.classes) != 1
-        require(good, "Schema", "classes", "two or more distinct texts", self.classes)
+        distinct = all(isinstance(c, str) for c in self.classes)
+        distinct &= len(set(self.classes)) == len(self.classes) != 1
+        require(distinct, "Schema", "classes", "two or more distinct texts", self.classes)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -92,8 +92,8 @@ class Schema:
         if len(codes) and codes.min() < 0:
             row = int(np.argmax(codes < 0))
             cell = "a missing value" if codes[row] == -2 else repr(labels.names[labels.codes[row]])
-            what = f"one of {', '.join(self.classes)}"
-            require(False, where, f"target {self.target!r}", what, f"{cell} in row {row}")
+            known = f"one of {', '.join(self.classes)}"
+            require(False, where, f"target {self.target!r}", known, f"{cell} in row {row}")
         return torch.from_numpy(codes.astype(np.int64))
 
     def decode(self, row: Tensor | Sequence[float]) -> dict[str, float | str | None]:
@@ -110,16 +110,16 @@ class Schema:
         Values flagged as missing do not count.
         """
         n, where = len(self.names), "Schema.deviations"
-        good = x.ndim == 2 and x.shape[1] == n and len(x) > 0
-        require(good, where, "x", f"of shape (rows, {n})", x)
-        found = {}
+        fits = x.ndim == 2 and x.shape[1] == n and len(x) > 0
+        require(fits, where, "x", f"of shape (rows, {n})", x)
+        spreads = {}
         for column, (a, _) in zip(self.columns, self._spans, strict=True):
             if column.kind in MEASURED:
                 there = x[:, a].double()
                 there = there[x[:, a + 1] < 0.5] if column.flag else there
                 spread = float(there.std(correction=0)) if len(there) else 0.0
-                found[column.name] = spread * (column.high - column.low)
-        return found
+                spreads[column.name] = spread * (column.high - column.low)
+        return spreads
 
     def to_json(self) -> dict[str, Any]:
         """The schema as plain data, to be stored with a model."""
@@ -129,24 +129,27 @@ class Schema:
             "target": self.target,
             "classes": list(self.classes),
             "dropped": [list(pair) for pair in self.dropped],
-            **({"writing": self.writing.to_json()} if self.writing != UNSAID else {}),
+            # The key that format 1 has for it.
+            **({"writing": self.dialect.to_json()} if self.dialect != UNSTATED else {}),
         }
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Schema:
         """The schema that to_json described."""
         where = "Schema.from_json"
-        good = isinstance(data, Mapping) and isinstance(data.get("columns"), list)
-        require(good, where, "data", "an object with columns", data)
+        has_columns = isinstance(data, Mapping) and isinstance(data.get("columns"), list)
+        require(has_columns, where, "data", "an object with columns", data)
         require(data.get("format") == FORMAT, where, "format", str(FORMAT), data.get("format"))
         dropped, classes = data.get("dropped", []), data.get("classes", [])
-        good = isinstance(classes, list) and isinstance(dropped, list)
-        good &= good and all(isinstance(pair, list) and len(pair) == 2 for pair in dropped)
-        require(good, where, "classes and dropped", "a list, and one of pairs", (classes, dropped))
+        listed = isinstance(classes, list) and isinstance(dropped, list)
+        listed &= listed and all(isinstance(pair, list) and len(pair) == 2 for pair in dropped)
+        require(
+            listed, where, "classes and dropped", "a list, and one of pairs", (classes, dropped)
+        )
         columns = tuple(Column.from_json(column) for column in data["columns"])
-        writing = Writing.from_json(data.get("writing", {}))
+        dialect = CsvDialect.from_json(data.get("writing", {}))
         reasons = tuple((a, b) for a, b in dropped)
-        return cls(columns, data.get("target"), tuple(classes), reasons, writing)
+        return cls(columns, data.get("target"), tuple(classes), reasons, dialect)
 
     @cached_property
     def _spans(self) -> list[tuple[int, int]]:

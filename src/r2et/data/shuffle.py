@@ -32,10 +32,10 @@ def pick(count: int, wanted: int, salt: str) -> list[int]:
     """
     if wanted >= count:
         return list(range(count))
-    found: set[int] = set()
+    numbers: set[int] = set()
     draw = 0
-    while len(found) < wanted:
+    while len(numbers) < wanted:
         digest = hashlib.sha256(f"{salt}:{draw}".encode()).digest()
-        found.add(int.from_bytes(digest, "big") % count)  # 256 bits: the bias is below 1e-60
+        numbers.add(int.from_bytes(digest, "big") % count)  # 256 bits: the bias is below 1e-60
         draw += 1
-    return sorted(found)
+    return sorted(numbers)

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from r2et.data.csv_dialect import MISSING
 from r2et.data.numerals import POINT, Marks, rewritten, same_number, spelling
-from r2et.data.writing import MISSING
 from r2et.errors import require
 
 Numbers: TypeAlias = NDArray[np.float64]
@@ -43,10 +43,10 @@ def label(cell: Any, marks: Marks = POINT) -> str:
     A date at midnight is the date; at any other time it has seconds.
     """
     text = spelling(str(cell).strip(), marks)
-    found = _TIME.fullmatch(text) if text[4:5] == "-" else None
-    if found is None:
+    match = _TIME.fullmatch(text) if text[4:5] == "-" else None
+    if match is None:
         return text
-    day, minute, second, fraction = found.groups(default="")
+    day, minute, second, fraction = match.groups(default="")
     time = minute + (second or ":00") + fraction.rstrip("0").rstrip(".")
     return day if time == "00:00:00" else f"{day} {time}"
 
@@ -72,8 +72,8 @@ def as_labels(where: str, name: str, values: Values, marks: Marks = POINT) -> La
     for row, cell in enumerate(values):
         if is_missing(cell):
             continue
-        good = isinstance(cell, Hashable) and not isinstance(cell, tuple)
-        require(good, where, f"column {name!r}", "numbers or texts", f"{cell!r} in row {row}")
+        plain = isinstance(cell, Hashable) and not isinstance(cell, tuple)
+        require(plain, where, f"column {name!r}", "numbers or texts", f"{cell!r} in row {row}")
         if marks.decimal == ".":
             text = label(cell)
         elif isinstance(cell, str):
@@ -107,7 +107,7 @@ def refuse_cell(
     marks: Marks = POINT,
     *,
     dates: bool = False,
-    what: str = "",
+    expected: str = "",
 ) -> None:
     """Refuse a column for its first cell that is no number, or no date."""
     usual = "a date such as 2024-02-29 in every row" if dates else "a number in every row"
@@ -117,7 +117,7 @@ def refuse_cell(
     plain = [code for code in used if not labels.names[code].endswith("%")]
     code = (bad or min(percent, plain, key=len))[0]
     cell = f"{labels.names[code][:80]!r} in row {int(np.argmax(labels.codes == code))}"
-    require(False, where, f"column {name!r}", what or usual, cell)
+    require(False, where, f"column {name!r}", expected or usual, cell)
 
 
 def parse(labels: Labels, marks: Marks = POINT, *, dates: bool = False) -> Numbers | None:
@@ -173,10 +173,10 @@ def _read(text: str, marks: Marks, dates: bool) -> float | None:
 
 def _days(text: str) -> float | None:
     # Only ISO dates, so that 03/04/2021 stays an error instead of a guess.
-    found = _ISO.fullmatch(text)
-    if found is None:
+    match = _ISO.fullmatch(text)
+    if match is None:
         return None
-    time, sign, hours, minutes = found.groups()
+    time, sign, hours, minutes = match.groups()
     try:
         days = float((np.datetime64(time) - EPOCH) / DAY)
     except ValueError:  # 2023-02-30

@@ -6,7 +6,7 @@ Tried in this order: built in, the folder R2ET_DATA, the cache, official address
 from r2et.data.sources.entry import Address, File, InFolder, Package, Place, PlaceError
 from r2et.data.sources.fetch import read
 from r2et.data.sources.folders import cache_dir, data_dir, offline
-from r2et.data.sources.here import BUILT_IN, find, locate
+from r2et.data.sources.local import BUILT_IN, find, locate
 from r2et.data.sources.supplied import Supplied, supplied, supplied_arrays
 
 __all__ = [

@@ -83,8 +83,8 @@ def _member(handle: IO[bytes], archive: str, name: str, limit: int) -> bytes:
     return data
 
 
-def _read(stream: IO[bytes] | gzip.GzipFile, what: str, limit: int) -> bytes:
+def _read(stream: IO[bytes] | gzip.GzipFile, name: str, limit: int) -> bytes:
     data = stream.read(limit + 1)
     if len(data) > limit:
-        raise PlaceError(f"{what} is larger than the {limit} bytes expected")
+        raise PlaceError(f"{name} is larger than the {limit} bytes expected")
     return data

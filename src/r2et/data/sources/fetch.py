@@ -19,7 +19,7 @@ from r2et.data.sources.entry import (
     UnreachableError,
 )
 from r2et.data.sources.folders import cache_dir, cache_lock, data_dir, key, offline, timeout
-from r2et.data.sources.here import BUILT_IN, assemble, find
+from r2et.data.sources.local import BUILT_IN, assemble, find
 from r2et.errors import UnavailableError
 from r2et.files import write
 from r2et.lock import locked
@@ -57,17 +57,17 @@ def read(name: str, wanted: Sequence[File]) -> list[bytes]:
 
 def _read(visit: _Visit, file: File) -> bytes:
     damaged: dict[str, str] = {}
-    found = find(file, damaged)
-    if found is not None:
-        return found[1]
+    local = find(file, damaged)
+    if local is not None:
+        return local[1]
     remote = [place for place in file.places if not isinstance(place, InFolder)]
     if offline() or not remote:
         raise UnavailableError(_sentence(visit.name, file, remote, {}, damaged))
     reasons: dict[Place, str] = {}
     with locked(cache_lock(file.path)):
-        found = find(file)  # another process may have fetched it while we waited
-        if found is not None:
-            return found[1]
+        local = find(file)  # another process may have fetched it while we waited
+        if local is not None:
+            return local[1]
         for place in remote:
             data = _attempt(visit, file, place, reasons)
             if data is not None:

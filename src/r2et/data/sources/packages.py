@@ -51,10 +51,10 @@ def _command(package: Package, folder: str) -> list[str]:
 def _pip() -> list[str]:
     if importlib.util.find_spec("pip"):
         return [sys.executable, "-m", "pip"]
-    found = shutil.which("pip") or shutil.which("pip3")
-    if found is None:
+    program = shutil.which("pip") or shutil.which("pip3")
+    if program is None:
         raise PlaceError("pip is not installed")
-    return [found]
+    return [program]
 
 
 def _last_line(text: str) -> str:

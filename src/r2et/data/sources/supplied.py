@@ -31,10 +31,10 @@ class Supplied:
 
     def note(self, contents: bytes) -> tuple[str, ...]:
         """What to say about a copy that is not the one our figures were measured on."""
-        found = hashlib.sha256(contents).hexdigest()
-        if found == self.sha256 or not self.sha256:
+        digest = hashlib.sha256(contents).hexdigest()
+        if digest == self.sha256 or not self.sha256:
             return ()
-        return (f"your own copy of {self.path}, SHA-256 {found}",)
+        return (f"your own copy of {self.path}, SHA-256 {digest}",)
 
 
 def supplied(name: str, wanted: Supplied) -> Path:
@@ -63,6 +63,6 @@ def supplied_arrays(name: str, wanted: Supplied) -> tuple[dict[str, NDArray[Any]
     except Exception as error:
         # Anything: NumPy and zipfile raise a dozen kinds over bytes that they did not write.
         reason = error.strerror if isinstance(error, OSError) else None
-        found = describe(reason or first_line(error))
-        what = "an .npz file without pickles"
-        raise InputError(f"{name}: {wanted.path} must be {what}, got {found}.") from error
+        got = describe(reason or first_line(error))
+        expected = "an .npz file without pickles"
+        raise InputError(f"{name}: {wanted.path} must be {expected}, got {got}.") from error

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -12,12 +10,17 @@ from r2et.data.dataset import Data, Origin, Split
 from r2et.data.schema import Schema
 from r2et.data.shuffle import parts, shuffled
 
-Row = Mapping[str, str]
 
+def rows_of(name: str, contents: bytes) -> list[dict[str, str]]:
+    """The rows of a CSV file, each by column name, its cells as they are written.
 
-def rows_of(contents: bytes, delimiter: str = ",") -> list[dict[str, str]]:
-    """The rows of a CSV file, each by column name; of two columns of one name the last."""
-    return list(csv.DictReader(io.StringIO(contents.decode("utf-8")), delimiter=delimiter))
+    Of two columns of one name it is the last.
+    """
+    from r2et.data.csv_file import read_csv  # brings pyarrow, which takes time
+
+    text = read_csv("load", name, contents, missing=())
+    columns = [column.to_pylist() for column in text.table.columns]
+    return [dict(zip(text.names, cells, strict=True)) for cells in zip(*columns, strict=True)]
 
 
 def as_data(

@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from r2et.data.cells import Table
 from r2et.data.column import MEASURED, Column, Kind, is_yes
 from r2et.data.numerals import is_number, rewritten
+from r2et.data.raw_table import RawTable
 from r2et.data.values import Labels, Numbers, emptied, refuse_cell
 from r2et.errors import require
 
@@ -32,7 +32,7 @@ class NoFeatureError(Exception):
 
 
 def infer(
-    table: Table, name: str, kind: Kind | None, train: Index, rest: Index, *, most: int
+    table: RawTable, name: str, kind: Kind | None, train: Index, rest: Index, *, most: int
 ) -> Column:
     """The column as a schema has it: kind from all rows, everything else from the training rows.
 
@@ -51,7 +51,7 @@ def infer(
     return column
 
 
-def _kind(table: Table, name: str, rows: Index, most: int) -> Kind:
+def _kind(table: RawTable, name: str, rows: Index, most: int) -> Kind:
     numbers = table.numbers(name)
     if numbers is None:
         dates = table.dates(name)
@@ -84,7 +84,7 @@ def _kind(table: Table, name: str, rows: Index, most: int) -> Kind:
     return "integer" if whole else "number"
 
 
-def _check_typos(table: Table, name: str) -> None:
+def _check_typos(table: RawTable, name: str) -> None:
     """Refuse numbers with a few other cells among them: as labels they would say nothing."""
     head = table.head(name)
     if not isinstance(head, Labels) or not _mostly_numbers(head, table):
@@ -92,20 +92,20 @@ def _check_typos(table: Table, name: str) -> None:
     cells = table.cells(name)
     texts = emptied(cells, table.marks, table.missing) if isinstance(cells, Labels) else head
     if _mostly_numbers(texts, table):
-        what = "a number or empty in every row, or one of kinds, or dropped"
-        refuse_cell(table.where, name, texts, table.marks, what=what)
+        expected = "a number or empty in every row, or one of kinds, or dropped"
+        refuse_cell(table.where, name, texts, table.marks, expected=expected)
 
 
-def _mostly_numbers(texts: Labels, table: Table) -> bool:
-    good = np.array([is_number(text, table.marks) for text in texts.names], dtype=bool)
-    if good.sum() > 20 and good.mean() >= 0.9:
+def _mostly_numbers(texts: Labels, table: RawTable) -> bool:
+    numeric = np.array([is_number(text, table.marks) for text in texts.names], dtype=bool)
+    if numeric.sum() > 20 and numeric.mean() >= 0.9:
         return True
     # Fewer numbers may be the codes of labels, unless words are rare among them.
     filled = texts.codes[texts.codes >= 0]
-    return bool(good.sum() >= 5 and good[filled].mean() >= 1 - FEW)
+    return bool(numeric.sum() >= 5 and numeric[filled].mean() >= 1 - FEW)
 
 
-def _check_text(table: Table, name: str, most: int) -> None:
+def _check_text(table: RawTable, name: str, most: int) -> None:
     counts = table.counts(name)
     distinct, filled = len(counts), int(counts.sum())
     top = np.sort(counts)[::-1][:most].sum()

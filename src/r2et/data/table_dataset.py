@@ -14,15 +14,14 @@ from typing import Any, get_args
 import numpy as np
 
 from r2et.checks import check_k
-from r2et.data.cells import Rows, Table
 from r2et.data.column import Column, Kind
+from r2et.data.column_inference import Index, NoFeatureError, in_order, infer
+from r2et.data.csv_dialect import UNSTATED, CsvDialect, stated_dialect
 from r2et.data.dataset import Data, Origin, Split
-from r2et.data.inference import Index, NoFeatureError, in_order, infer
 from r2et.data.numerals import same_number
-from r2et.data.reading import open_table
+from r2et.data.raw_table import RawTable, SchemaRows
 from r2et.data.schema import Schema
 from r2et.data.values import Labels, label
-from r2et.data.writing import UNSAID, Writing, writing
 from r2et.errors import printable, require
 
 MOST_CLASSES = 100
@@ -50,14 +49,16 @@ def load_table(
     text. missing: the texts or numbers that mean a missing value, instead of the usual ones.
     docs/tables.md says what is inferred, and how.
     """
+    from r2et.data.table_source import open_table  # brings pyarrow, which takes time
+
     where = "load_table"
-    said = writing(where, decimal, thousands, missing)
+    stated = stated_dialect(where, decimal, thousands, missing)
     listed = isinstance(drop, Collection) and not isinstance(drop, str)
     require(listed, where, "drop", "a list of column names", drop)
     mapped = kinds is None or isinstance(kinds, Mapping)
     require(mapped, where, "kinds", "a dictionary of kinds by column name", kinds)
     unread = {str(name) for name in drop}
-    table = open_table(where, source, said, UNSAID, lambda name: name not in unread)
+    table = open_table(where, source, stated, UNSTATED, lambda name: name not in unread)
     target = _column_name(table, target, "target")
     kinds = {_column_name(table, name, "column name"): kind for name, kind in (kinds or {}).items()}
     drop = [_column_name(table, name, "column name") for name in drop]
@@ -80,13 +81,13 @@ def load_table(
         except NoFeatureError as reason:
             dropped.append((name, str(reason)))
     reasons = "; ".join(f"{name}: {reason}" for name, reason in dropped) or "no other column"
-    what = "one with at least two features besides the target"
-    require(sum(len(c.features) for c in columns) > 1, where, "the table", what, reasons)
+    expected = "one with at least two features besides the target"
+    require(sum(len(c.features) for c in columns) > 1, where, "the table", expected, reasons)
 
-    remembered = _remembered(said, table)
+    remembered = _remembered(stated, table)
     schema = Schema(tuple(columns), target, tuple(classes), tuple(dropped), remembered)
     order = np.concatenate(shuffled)
-    x = schema.encode(Rows(table, schema, order), where)
+    x = schema.encode(SchemaRows(table, schema, order), where)
     y = schema.encode_target(Labels(labels.names, labels.codes[order]), where)
     ends = [0, *np.cumsum([len(part) for part in shuffled]).tolist()]
     train, val, test = (Split(x[a:b], y[a:b]) for a, b in pairwise(ends))
@@ -112,18 +113,18 @@ def load_table(
     )
 
 
-def _remembered(said: Writing, table: Table) -> Writing:
-    """How later cells are to be read: as somebody said, or with the comma this file has.
+def _remembered(stated: CsvDialect, table: RawTable) -> CsvDialect:
+    """How later cells are to be read: as the caller stated, or with the comma this file has.
 
     A point is not remembered: numbers in a later file with `;` may still have a comma.
     """
-    found = Writing(*table.marks) if table.marks.decimal == "," else UNSAID
-    marks = said if said.marks else found
-    return Writing(marks.decimal, marks.thousands, said.missing)
+    detected = CsvDialect(*table.marks) if table.marks.decimal == "," else UNSTATED
+    marks = stated if stated.marks else detected
+    return CsvDialect(marks.decimal, marks.thousands, stated.missing)
 
 
 def _column(
-    table: Table, name: str, kind: Kind | Column | None, parts: list[Index], most: int
+    table: RawTable, name: str, kind: Kind | Column | None, parts: list[Index], most: int
 ) -> Column:
     if isinstance(kind, Column):
         require(kind.name == name, table.where, "kinds", f"a Column named {name!r}", kind.name)
@@ -131,7 +132,7 @@ def _column(
     return infer(table, name, kind, parts[0], np.concatenate(parts[1:]), most=most)
 
 
-def _column_name(table: Table, name: Any, role: str) -> str:
+def _column_name(table: RawTable, name: Any, role: str) -> str:
     """The name as text: DataFrames may have whole numbers or tuples for names."""
     text = name if name is None or isinstance(name, str) else str(name)
     near = get_close_matches(str(name), table.names, n=1, cutoff=0.5)
@@ -144,21 +145,22 @@ def _column_name(table: Table, name: Any, role: str) -> str:
 def _classes(labels: Labels, target: str, positive: str | int | None) -> list[str]:
     where, column = "load_table", f"target {target!r}"
     count = np.bincount(labels.codes[labels.codes >= 0], minlength=len(labels.names))
-    found = [name for name, n in zip(labels.names, count, strict=True) if n]
+    present = [name for name, n in zip(labels.names, count, strict=True) if n]
     few = "a column of at least two classes"
-    require(len(found) > 1, where, column, few, f"only {found[0]!r}" if found else "nothing")
+    only = f"only {present[0]!r}" if present else "nothing"
+    require(len(present) > 1, where, column, few, only)
     many = f"a column of at most {MOST_CLASSES} classes (this is a library for classifiers)"
-    require(len(found) <= MOST_CLASSES, where, column, many, f"{len(found)} different values")
+    require(len(present) <= MOST_CLASSES, where, column, many, f"{len(present)} different values")
     rare = [f"{n} of {v!r}" for v, n in zip(labels.names, count, strict=True) if 0 < n < 3]
     require(not rare, where, column, "a column with at least 3 rows of each class", ", ".join(rare))
-    classes = in_order(found)
+    classes = in_order(present)
     if positive is None:
         return classes
     require(len(classes) == 2, where, "positive", "None unless there are two classes", positive)
     wanted = same_number(label(positive))
-    found = [name for name in classes if same_number(name) == wanted]
-    require(bool(found), where, "positive", f"one of {', '.join(classes)}", positive)
-    return sorted(classes, key=lambda name: name in found)
+    chosen = [name for name in classes if same_number(name) == wanted]
+    require(bool(chosen), where, "positive", f"one of {', '.join(classes)}", positive)
+    return sorted(classes, key=lambda name: name in chosen)
 
 
 def _split(
@@ -166,9 +168,9 @@ def _split(
 ) -> list[Index]:
     """Row numbers of the three parts, shuffled; each class is split by itself."""
     shares = tuple(parts) if isinstance(parts, Collection) else ()
-    good = len(shares) == 3 and all(isinstance(share, Real) for share in shares)
-    good = good and min(shares) > 0 and abs(sum(shares) - 1) < 1e-6
-    require(good, "load_table", "parts", "three positive shares that add up to 1", parts)
+    complete = len(shares) == 3 and all(isinstance(share, Real) for share in shares)
+    complete = complete and min(shares) > 0 and abs(sum(shares) - 1) < 1e-6
+    require(complete, "load_table", "parts", "three positive shares that add up to 1", parts)
     whole = isinstance(seed, int) and not isinstance(seed, bool) and seed >= 0
     require(whole, "load_table", "seed", "a whole number from 0", seed)
     # Sorted by raw bits: unlike a permutation's, their stream is fixed across NumPy versions.

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from r2et.data.column import MEASURED
+from r2et.data.csv_dialect import DOUBTFUL, MISSING
 from r2et.data.numerals import POINT, Marks, is_number
 from r2et.data.schema import Schema
 from r2et.data.values import (
@@ -27,13 +28,12 @@ from r2et.data.values import (
     refuse_cell,
     tidy,
 )
-from r2et.data.writing import DOUBTFUL, MISSING
 from r2et.errors import require
 
 CODE = re.compile(r"\s*0[0-9]+\s*")
 
 
-class Table(ABC):
+class RawTable(ABC):
     """Named columns of equal length, read when looked at; only the last one read is kept.
 
     marks: how numbers in text are written. given: the texts that mean a missing value, if somebody
@@ -58,8 +58,8 @@ class Table(ABC):
         self._missing_numbers = [n for n in numbers if not math.isnan(n)]
         self._last: tuple[str, Labels | NDArray[Any]] = ("", np.zeros(0))
         twice = sorted(n for n, count in Counter(self.names).items() if count > 1)
-        what = "one whose columns have different names (rename or remove one)"
-        require(not twice, where, "the table", what, twice)
+        expected = "one whose columns have different names (rename or remove one)"
+        require(not twice, where, "the table", expected, twice)
         require(rows > 0, where, "the table", "one with rows", "none")
 
     @abstractmethod
@@ -74,8 +74,8 @@ class Table(ABC):
 
     def head(self, name: str) -> Labels | NDArray[Any]:
         """The first thousand rows, which tell most columns of text without reading the rest."""
-        found = self._known(self.read(self.names.index(name), 1000))
-        return emptied(found, self.marks, self.missing) if isinstance(found, Labels) else found
+        cells = self._known(self.read(self.names.index(name), 1000))
+        return emptied(cells, self.marks, self.missing) if isinstance(cells, Labels) else cells
 
     def labels(self, name: str, missing: Collection[str] | None = None) -> Labels:
         """The column as labels, whatever it holds; missing ones have code -1."""
@@ -99,15 +99,15 @@ class Table(ABC):
     def measured(self, name: str, kind: str, missing: Collection[str]) -> Numbers:
         """The column as numbers or days, or an error that names the first cell that is neither."""
         dates = kind == "date"
-        found = (self.dates if dates else self.numbers)(name, missing)
-        if found is None:
+        measured = (self.dates if dates else self.numbers)(name, missing)
+        if measured is None:
             cells = self.cells(name)
             # Numbers are no dates: as texts they are refused like any other.
             texts = cells if isinstance(cells, Labels) else as_labels(self.where, name, cells)
             texts = emptied(texts, self.marks, missing)
             refuse_cell(self.where, name, texts, self.marks, dates=dates)
             raise AssertionError  # for the type checker: the line above raises
-        return found
+        return measured
 
     def counts(self, name: str) -> NDArray[np.int64]:
         """How many rows hold each label, in any order; missing values are no label."""
@@ -137,7 +137,7 @@ class Table(ABC):
         return (cells - EPOCH) / DAY if cells.dtype.kind == "M" else None
 
 
-class Rows(Mapping[str, Values]):
+class SchemaRows(Mapping[str, Values]):
     """Some rows of a table, in this order, each column read as its schema says.
 
     later: these are not the rows of the schema. "-" then also stands for nothing in a column of
@@ -147,7 +147,7 @@ class Rows(Mapping[str, Values]):
 
     def __init__(
         self,
-        table: Table,
+        table: RawTable,
         schema: Schema,
         order: NDArray[np.int64] | None,
         *,
@@ -183,7 +183,7 @@ class Rows(Mapping[str, Values]):
         return len(self.table.names)
 
 
-class FrameTable(Table):
+class FrameTable(RawTable):
     """A pandas DataFrame."""
 
     def __init__(
@@ -195,8 +195,8 @@ class FrameTable(Table):
 
     def read(self, place: int, rows: int) -> Labels | NDArray[Any]:
         column, name = self.frame.iloc[:rows, place], self.names[place]
-        kind, what = column.dtype.kind, "numbers, texts or dates"
-        require(kind not in "mc", self.where, f"column {name!r}", what, str(column.dtype))
+        kind, expected = column.dtype.kind, "numbers, texts or dates"
+        require(kind not in "mc", self.where, f"column {name!r}", expected, str(column.dtype))
         if kind == "M":
             utc = column.dt.tz_convert(None) if column.dt.tz is not None else column
             return np.asarray(utc.to_numpy())

@@ -56,10 +56,10 @@ def assemble(file: File, container: Path, place: Place) -> bytes:
     except Exception as error:
         # Anything: these bytes are from outside, and no reader of formats names all it may raise.
         raise PlaceError(f"it cannot be read ({describe(first_line(error))})") from error
-    found = hashlib.sha256(data).hexdigest()
-    if len(data) != file.size or found != file.sha256:
+    digest = hashlib.sha256(data).hexdigest()
+    if len(data) != file.size or digest != file.sha256:
         raise PlaceError(
-            f"its SHA-256 is {found[:12]}..., not {file.sha256[:12]}..., in {len(data)} bytes"
+            f"its SHA-256 is {digest[:12]}..., not {file.sha256[:12]}..., in {len(data)} bytes"
         )
     return data
 

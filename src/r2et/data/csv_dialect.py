@@ -1,4 +1,4 @@
-"""How the cells of a table are written, as far as somebody said so or a schema remembers it."""
+"""The dialect of a table's cells: marks within numbers, and the texts that mean a missing value."""
 
 from __future__ import annotations
 
@@ -16,10 +16,13 @@ DOUBTFUL = frozenset(("-", ".", "None"))
 
 
 @dataclass(frozen=True)
-class Writing:
-    """decimal, thousands: marks within numbers. missing: texts that mean a missing value.
+class CsvDialect:
+    """How cells are written, as far as a caller states it or a schema remembers it.
 
-    None means not said: marks are looked for in the file, and the usual texts are missing.
+    decimal: the mark before the fraction of a number, "." or ",".
+    thousands: the mark between groups of three digits.
+    missing: the texts that mean a missing value.
+    None means not stated: marks are looked for in the file, and the usual texts are missing.
     """
 
     decimal: str | None = None
@@ -37,37 +40,37 @@ class Writing:
     def to_json(self) -> dict[str, Any]:
         """What is known, as plain data."""
         missing = None if self.missing is None else list(self.missing)
-        said = {"decimal": self.decimal, "thousands": self.thousands, "missing": missing}
-        return {name: value for name, value in said.items() if value is not None}
+        fields = {"decimal": self.decimal, "thousands": self.thousands, "missing": missing}
+        return {name: value for name, value in fields.items() if value is not None}
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Writing:
-        """The writing that to_json described."""
+    def from_json(cls, data: Mapping[str, Any]) -> CsvDialect:
+        """The dialect that to_json described."""
         known = isinstance(data, Mapping) and set(data) <= {"decimal", "thousands", "missing"}
-        what = "an object with decimal, thousands or missing"
-        require(known, "Schema.from_json", "writing", what, data)
-        return writing("Schema.from_json", **data)
+        expected = "an object with decimal, thousands or missing"
+        require(known, "Schema.from_json", "writing", expected, data)
+        return stated_dialect("Schema.from_json", **data)
 
 
-UNSAID = Writing()
+UNSTATED = CsvDialect()
 
 
-def writing(
+def stated_dialect(
     where: str,
     decimal: str | None = None,
     thousands: str | None = None,
     missing: Sequence[Any] | None = None,
-) -> Writing:
+) -> CsvDialect:
     """The settings of a call, checked."""
     require(decimal in (None, ".", ","), where, "decimal", "'.' or ','", decimal)
     single = isinstance(thousands, str) and len(thousands) == 1 and not thousands.isalnum()
     fits = single and thousands not in ("+", "-", "%", decimal or "")
-    what = "one character that is neither a digit nor the decimal mark"
-    require(thousands is None or fits, where, "thousands", what, thousands)
+    expected = "one character that is neither a digit nor the decimal mark"
+    require(thousands is None or fits, where, "thousands", expected, thousands)
     if missing is None:
-        return Writing(decimal, thousands)
+        return CsvDialect(decimal, thousands)
     listed = isinstance(missing, Sequence) and not isinstance(missing, str)
     listed = listed and all(isinstance(cell, str | int | float) for cell in missing)
     require(listed, where, "missing", "a list of texts or numbers", missing)
     texts = dict.fromkeys(spelling(str(cell).strip()) for cell in missing)
-    return Writing(decimal, thousands, tuple(texts))
+    return CsvDialect(decimal, thousands, tuple(texts))
