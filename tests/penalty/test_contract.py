@@ -1,12 +1,12 @@
 """What holds for every penalty on every kind of model."""
 
-import copy
 import warnings
 
 import pytest
 import torch
 from torch import nn
 
+from contracts import keeps_penalty_promises
 from nets import GraphNet, ResidualNet, Siamese, cnn, mlp
 from r2et.data import Data, Origin, Split
 from r2et.errors import InputError
@@ -48,14 +48,6 @@ MODELS = {
 UNPROVED = ("siamese", "graph")  # what CertifiedRanking has no bounds for
 
 
-def state_of(model):
-    modes = [module.training for module in model.modules()]
-    hooks = [
-        len(module._forward_hooks) + len(module._forward_pre_hooks) for module in model.modules()
-    ]
-    return copy.deepcopy(model.state_dict()), modes, hooks
-
-
 @pytest.mark.parametrize("kind", MODELS)
 @pytest.mark.parametrize(
     "penalty", PENALTIES, ids=lambda p: f"{type(p).__name__}-{getattr(p, 'pairs', '')}"
@@ -68,24 +60,7 @@ def test_contract(penalty: Penalty, kind):
         with pytest.raises(InputError, match=r"^margins: model must be made of [^\n]*, got .*\.$"):
             penalty(model, x)
         return
-    before, modes, hooks = state_of(model)
-    random = torch.get_rng_state()
-    noise = torch.randn(x.shape, generator=torch.Generator().manual_seed(1))
-    rows = penalty(model, x, noise=noise)
-    assert rows.shape == (4,)
-    assert torch.isfinite(rows).all()
-    after, modes_after, hooks_after = state_of(model)
-    assert modes == modes_after
-    assert hooks == hooks_after
-    assert all(torch.equal(a, b) for a, b in zip(before.values(), after.values(), strict=True))
-    assert all(p.grad is None for p in model.parameters())
-    assert not x.requires_grad
-    assert x.grad is None
-    assert torch.equal(random, torch.get_rng_state())
-    rows.mean().backward()
-    assert any(p.grad is not None and bool(p.grad.any()) for p in model.parameters())
-    assert all(p.grad is None or bool(torch.isfinite(p.grad).all()) for p in model.parameters())
-    torch.testing.assert_close(penalty(model, x, noise=noise), rows)
+    keeps_penalty_promises(penalty, model, x)
 
 
 @pytest.mark.parametrize(
@@ -134,9 +109,9 @@ def test_a_penalty_says_whether_it_draws(penalty):
 def test_training_on_concepts_depends_on_its_seed_alone(monkeypatch):
     seen = []
 
-    def rows(self, view):  # noqa: ARG001
-        seen.append(view._noise)
-        return view.raw.sum(1) * 0
+    def rows(self, batch):  # noqa: ARG001
+        seen.append(batch._noise)
+        return batch.raw.sum(1) * 0
 
     monkeypatch.setattr(EstimatedHessian, "rows", rows)
     penalty = EstimatedHessian(explainer=CONCEPTS)
