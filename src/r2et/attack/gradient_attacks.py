@@ -16,6 +16,7 @@ from r2et.attack.constraints import CONSTRAINTS, Constraint
 from r2et.attack.judge import AttackResult, BestAndLastJudge, Judge, Proposal
 from r2et.attack.pgd import ProjectedDescent
 from r2et.attack.problem import AttackProblem, Objective
+from r2et.attack.surrogate import check_differentiable
 from r2et.errors import require
 from r2et.explain import Explainer
 from r2et.models import smooth
@@ -83,7 +84,7 @@ class GradientAttack(Attack):
             self.objective(),
             self.steps,
             size=lambda _: self.step_size,
-            surrogate=None if self.rho is None else surrogate(problem.model, self.rho),
+            surrogate=None if self.rho is None else smooth(problem.model, self.rho, share=True),
             constraint=self.constraint,
             rate=self.rate,
             infinity=self.norm == "linf",
@@ -172,15 +173,3 @@ def transferred(problem: AttackProblem, through: Explainer | None) -> AttackProb
     return AttackProblem.from_model(
         p.where, p.model, through, p.region, p.x, p.k, p.target, p.number
     )
-
-
-def check_differentiable(problem: AttackProblem) -> None:
-    """Refuse an explanation that has no graph."""
-    expected = "one that can be differentiated (or use RandomSearch, or give `through`)"
-    differentiable = problem.explainer.differentiable
-    require(differentiable, problem.where, "explainer", expected, type(problem.explainer).__name__)
-
-
-def surrogate(model: nn.Module, rho: float) -> nn.Module:
-    """A smooth copy that shares the model's weights."""
-    return smooth(model, rho, share=True)

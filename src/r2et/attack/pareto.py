@@ -10,11 +10,11 @@ import torch
 from torch import Tensor
 
 from r2et.attack.base import Attack, check_between, check_count
-from r2et.attack.gradient_attacks import check_differentiable, surrogate
 from r2et.attack.judge import Judge, Proposal
 from r2et.attack.multiobjective_descent import CommonDescent, Near, common_descent
 from r2et.attack.problem import AttackProblem
 from r2et.attack.scaled_problem import ScaledProblem
+from r2et.attack.surrogate import explained_network
 from r2et.errors import require
 
 # Halvings of a step before a row gives up: 2^-12 of it no longer changes a float32 gap.
@@ -73,8 +73,7 @@ class ParetoAttack(Attack):
         self, problem: AttackProblem, judge: Judge, generator: torch.Generator
     ) -> Iterator[Proposal]:
         del generator
-        check_differentiable(problem)
-        source = problem.model if self.rho is None else surrogate(problem.model, self.rho)
+        source = explained_network(problem, self.rho)
         scaled = ScaledProblem.of(problem, source, self.pairs, 1.0)
         x, rows = problem.x.clone(), torch.arange(len(problem.x))
         lengths = torch.ones(len(x), dtype=torch.float64)

@@ -6,8 +6,22 @@ import torch
 from torch import Tensor, nn
 
 from r2et.attack.problem import AttackProblem
+from r2et.errors import require
 from r2et.models import smooth
 from r2et.models.functional_smoothing import Watched
+
+
+def check_differentiable(problem: AttackProblem) -> None:
+    """Refuse an explanation that has no graph."""
+    expected = "one that can be differentiated (or use RandomSearch, or give `through`)"
+    differentiable = problem.explainer.differentiable
+    require(differentiable, problem.where, "explainer", expected, type(problem.explainer).__name__)
+
+
+def explained_network(problem: AttackProblem, rho: float | None) -> nn.Module:
+    """The network whose gaps are followed: the model itself, or a softplus_rho copy of it."""
+    check_differentiable(problem)
+    return problem.model if rho is None else smooth(problem.model, rho, share=True)
 
 
 def surrogates(problem: AttackProblem, sharpness: tuple[float, ...]) -> list[nn.Module | None]:

@@ -10,10 +10,10 @@ import torch
 from torch import Tensor, nn
 
 from r2et.attack.base import Attack, check_between, check_count
-from r2et.attack.gradient_attacks import check_differentiable, surrogate
 from r2et.attack.judge import AttackResult, Judge, Proposal
 from r2et.attack.problem import AttackProblem
 from r2et.attack.scaled_problem import ScaledProblem
+from r2et.attack.surrogate import explained_network
 from r2et.attack.trust_region_search import Outcome, TrustRegionRules, TrustRegionSearch
 from r2et.errors import require
 from r2et.explain import Explainer
@@ -106,8 +106,7 @@ class TrustRegionAttack(Attack):
         self, problem: AttackProblem, judge: Judge, generator: torch.Generator
     ) -> Iterator[Proposal]:
         del generator
-        check_differentiable(problem)
-        source = problem.model if self.rho is None else surrogate(problem.model, self.rho)
+        source = explained_network(problem, self.rho)
         weights = (self.prediction, self.input)
         search = TrustRegionSearch(
             ScaledProblem.of(problem, source, "all", self.epsilon),
