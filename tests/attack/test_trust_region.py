@@ -1,6 +1,7 @@
 """Algorithm 2 against independent solvers, its lemmas, and models whose answer is known."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -143,9 +144,7 @@ def watched(attack, *args, **kwargs):
         trials = [(t.row, t.merits, t.pairs, t.radius, t.step, t.accepted) for t in search.trials]
         seen.append((search, search.x.clone(), search.targets.clone(), trials))
 
-    settings = {name: getattr(attack, name) for name in attack.__dataclass_fields__}
-    del settings["observer"]
-    return TrustRegionAttack(**settings, observer=look)(*args, **kwargs), seen
+    return replace(attack, observer=look)(*args, **kwargs), seen
 
 
 @pytest.fixture(scope="module")
