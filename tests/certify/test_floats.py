@@ -127,7 +127,9 @@ def test_a_certificate_outlives_its_model():
     for kind in (torch.float32, torch.float64):
         model, x = make(build, dtype=kind), randn(3, 4, dtype=kind)
         certificate = IntervalCertifier()(model, Gradient(), x, k=1)
+        assert bool((certificate.radius > 0).all())
         before = certificate.precision_at(0.4)
+        assert bool((before > 0).any())
         for parameter in model.parameters():
             parameter.data.zero_()
         assert torch.equal(certificate.precision_at(0.4), before)

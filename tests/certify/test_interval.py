@@ -207,6 +207,7 @@ def test_rows_chunks_and_repeats_agree_and_the_model_is_untouched():
     whole = IntervalCertifier()(model, Gradient(), x, k=3).radius
     parts = IntervalCertifier(chunk=5)(model, Gradient(), x, k=3).radius
     alone = torch.cat([IntervalCertifier()(model, Gradient(), row[None], k=3).radius for row in x])
+    assert bool((whole > 0).all())
     assert torch.allclose(whole, parts, rtol=1e-6)
     assert torch.allclose(whole, alone, rtol=1e-6)
     assert all(torch.equal(state[name], value) for name, value in model.state_dict().items())
@@ -218,6 +219,7 @@ def test_the_top_k_is_the_models_own():
     x = randn(12, 6)
     target = torch.zeros(12, dtype=torch.long)
     certificate = IntervalCertifier()(model, Gradient(), x, k=2, target=target)
+    assert bool((certificate.radius > 0).all())
     scores = Gradient().at(model, x, target)
     clean = top_k(Gradient()(model, x, target), 2).sort(1).values
     for points in inside(certificate, x, "l2", 0.999)[:20]:
