@@ -14,16 +14,19 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.torch import load as parse_weights
 from torch import Tensor, nn
 
 from r2et.data import DATASETS, load
+from r2et.data.raw_table import RawTable
 from r2et.errors import InputError, R2ETError, first_line, require
 from r2et.models.output import undisturbed
 from r2et.train import Trained, load_trained
 
 WHERE = "audit"
+TRUTH = {"false": 0.0, "true": 1.0}
 FORMS = "a folder of `r2et train`, or package.module:factory with --weights FILE.safetensors"
 
 
@@ -200,31 +203,52 @@ def _plain_table(path: Path, target: str | None) -> Rows:
     A target of numbers holds the classes 0, 1, ... themselves, of which a file may lack some; one
     of text their names, in sorted order, all of them.
     """
-    import pandas as pd
+    from r2et.data.table_source import open_table  # brings pyarrow, which takes time
 
-    try:
-        table = pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path)
-    except Exception as error:  # pandas and pyarrow raise many kinds
-        text = f"{WHERE}: DATA must be a CSV or Parquet table, got {path}: {first_line(error)}."
-        raise InputError(text) from None
-    require(len(table) > 0, WHERE, "DATA", "a table of at least one row", f"{path} without any")
+    table = open_table(WHERE, path, wanted=lambda name: name != target)
     y, classes = None, None
     if target is not None:
-        known = ", ".join(map(str, table.columns))
-        require(target in table.columns, WHERE, "target", f"one of the columns {known}", target)
-        column = table.pop(target)
-        gone = int(column.isna().sum())
-        require(not gone, WHERE, "target", "a column without gaps", f"{gone} empty cells")
-        if pd.api.types.is_numeric_dtype(column):
-            y = torch.from_numpy(column.to_numpy(dtype=np.float64))
-        else:
-            labels, codes = np.unique(column.to_numpy().astype(str), return_inverse=True)
-            y, classes = torch.from_numpy(codes.astype(np.int64)), tuple(map(str, labels))
-    words = [str(c) for c in table.columns if not pd.api.types.is_numeric_dtype(table[c])]
-    what = "a table of numbers (give --target for the label; train with `r2et train` for others)"
-    require(not words, WHERE, "DATA", what, f"text in the columns {', '.join(words[:5])}")
-    empty = [str(c) for c in table.columns if table[c].isna().any()]
-    what = "a table without empty cells"
-    require(not empty, WHERE, "DATA", what, f"some in the columns {', '.join(empty[:5])}")
-    names = tuple(map(str, table.columns))
-    return Rows(torch.from_numpy(table.to_numpy(dtype=np.float64)), y, names, classes)
+        known = ", ".join(table.names)
+        require(target in table.names, WHERE, "target", f"one of the columns {known}", target)
+        y, classes = _plain_target(table, target)
+    columns = {name: _plain_column(table, name) for name in table.names if name != target}
+    words = [name for name, cells in columns.items() if cells is None]
+    expected = (
+        "a table of numbers (give --target for the label; train with `r2et train` for others)"
+    )
+    require(not words, WHERE, "DATA", expected, f"text in the columns {', '.join(words[:5])}")
+    numbers = {name: cells for name, cells in columns.items() if cells is not None}
+    empty = [name for name, cells in numbers.items() if np.isnan(cells).any()]
+    expected = "a table without empty cells"
+    require(not empty, WHERE, "DATA", expected, f"some in the columns {', '.join(empty[:5])}")
+    x = np.stack(list(numbers.values()), 1) if numbers else np.zeros((table.rows, 0))
+    return Rows(torch.from_numpy(x), y, tuple(numbers), classes)
+
+
+def _plain_target(table: RawTable, target: str) -> tuple[Tensor, tuple[str, ...] | None]:
+    """y (B,), and the names of its classes where it is of text."""
+    numbers = table.numbers(target, table.sure)
+    if numbers is not None:
+        _check_gaps(np.isnan(numbers))
+        return torch.tensor(numbers), None
+    labels = table.labels(target, table.sure)
+    _check_gaps(labels.codes < 0)
+    classes, codes = np.unique(np.array(labels.names)[labels.codes], return_inverse=True)
+    return torch.from_numpy(codes.astype(np.int64)), tuple(map(str, classes))
+
+
+def _check_gaps(gaps: NDArray[np.bool_]) -> None:
+    count = int(gaps.sum())
+    require(not count, WHERE, "target", "a column without gaps", f"{count} empty cells")
+
+
+def _plain_column(table: RawTable, name: str) -> NDArray[np.float64] | None:
+    """A column as numbers, NaN where empty, true as 1 and false as 0; None where it is text."""
+    numbers = table.numbers(name)
+    if numbers is not None:
+        return numbers
+    labels = table.labels(name)
+    truth = [TRUTH.get(text.lower()) for text in labels.names]
+    if None in truth or labels.codes.min() < 0:
+        return None
+    return np.array(truth, dtype=np.float64)[labels.codes]
