@@ -3,8 +3,6 @@
 import functools
 import json
 import math
-import subprocess
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -156,14 +154,3 @@ def test_a_field_may_not_be_called_as_the_frame_is():
 
     with pytest.raises(InputError, match="a field must be called otherwise, or excluded"):
         Bad().config()
-
-
-def test_keys_are_the_same_in_another_process():
-    script = (
-        "from tests.test_config import Longer, Inner\n"
-        "from r2et.config import config_key\n"
-        "print(config_key(Longer(0.1, Inner(0.3), options={'b': 1, 'a': {2, 1}}).config()))"
-    )
-    here = config_key(Longer(0.1, Inner(0.3), options={"a": {1, 2}, "b": 1}).config())
-    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert run.stdout.strip() == here

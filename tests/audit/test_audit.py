@@ -367,7 +367,7 @@ def test_a_stopped_audit_goes_on_where_it_was(found, model, data, tmp_path, monk
     assert seen == [0, 1, 2, 2]
     assert again.found["rows"] == found.found["rows"]
     assert again.summary() == found.summary()
-    audit(model, *data.test, **settings, partial=kept)
+    audit(model, *data.test, **settings, explainer=Gradient(chunk=5), partial=kept)
     assert len(seen) == 4
     with pytest.raises(InputError, match="partial must be a file that an audit of the same rows"):
         audit(model, *data.test, **{**settings, "k": 2}, partial=kept)
