@@ -4,11 +4,11 @@ import os
 import signal
 from dataclasses import dataclass
 
-from r2et.bench.task import Done, Task
+from r2et.bench.task import BenchTask, TaskResult, task_config
 
 
 @dataclass(frozen=True)
-class Sum(Task):
+class Sum(BenchTask):
     """The sum of what it needs, and one."""
 
     label: str
@@ -23,20 +23,20 @@ class Sum(Task):
     def title(self):
         return self.label
 
-    def settings(self):
-        return {"label": self.label, "after": [need.name for need in self.after]}
+    def config(self):
+        return task_config("sum", 1, label=self.label, after=[need.name for need in self.after])
 
-    def do(self, given):
+    def do(self, inputs):
         if self.bad == "die":
             os.kill(os.getpid(), signal.SIGKILL)
         if self.bad == "exit":
             raise SystemExit(0)
         if self.bad == "nan":
-            return Done({"total": float("nan")})
+            return TaskResult({"total": float("nan")})
         if self.bad:
             raise ValueError(self.bad)
-        total = 1 + sum(g.record.measured["total"] for g in given)
+        total = 1 + sum(each.record.measured["total"] for each in inputs)
         network = b"weights" if self.label == "a" else None
         if self.after and self.after[0].label == "a":
-            assert given[0].network == b"weights"
-        return Done({"total": total}, network=network)
+            assert inputs[0].network == b"weights"
+        return TaskResult({"total": total}, network=network)

@@ -12,16 +12,18 @@ import re
 import sys
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import fields
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from r2et.bench.cases import CASES, TABLES
-from r2et.bench.claim import load_claims
-from r2et.bench.table import shown
-from r2et.bench.tables import SPECS
+from r2et.bench.claim import Claim
+from r2et.bench.paper_tables import TABLE_SPECS
+from r2et.bench.registry import BENCHMARKS, TABLE_CANDIDATES
+from r2et.bench.result_table import shown
+from result_pages.archive import Archive
 
 ROOT = Path(__file__).parents[1]
-BENCH = ROOT / "docs" / "records"  # what `r2et bench` measured
+BENCH = ROOT / "docs" / "records" / "tables.jsonl.xz"  # what `r2et bench` measured
 MARK = re.compile(r"(<!-- measured: (\w+) -->\n).*?(<!-- end -->)", re.S)
 PRINTED = re.compile(
     r"(^```(?:python|sh)\n((?:(?!```).)*?)^```\n\n)(<!-- printed -->\n).*?(<!-- end -->)",
@@ -157,24 +159,32 @@ def certify_hunt() -> str:
     return "\n".join(lines)
 
 
-def bench_rows(own: bool, names: Collection[str] = ()) -> list[list[str]]:
-    """Rows of Table 1 by `r2et bench`: of tables, or of what is none; of all recipes or of some."""
-    some = [c for c in load_claims(BENCH, "table1") if CASES[c.data].table is own]
-    order = list(TABLES)
-    some.sort(key=lambda c: (list(CASES).index(c.data), order.index(c.recipe)))
+@cache
+def bench_claims() -> list[Claim]:
+    """Every row of Table 1 by `r2et bench`, as the papers order them."""
+    order = list(TABLE_CANDIDATES)
+    claims = Archive.read(BENCH).claims_of("table1")
+    return sorted(claims, key=lambda c: (list(BENCHMARKS).index(c.data), order.index(c.recipe)))
+
+
+def bench_rows(is_table: bool, names: Collection[str] = ()) -> list[list[str]]:
+    """Rows of Table 1: of tables, or of what is none; of all recipes or of some."""
+    columns = {column.key: column for column in TABLE_SPECS["table1"].columns}
     rows = []
-    for claim in some:
-        parts = {part.key: part for part in SPECS["table1"].parts}
+    for claim in bench_claims():
+        if BENCHMARKS[claim.data].is_table is not is_table:
+            continue
+        if names and claim.recipe not in names:
+            continue
         cells = {}
-        for key, found in claim.numbers.items():
-            cells[key] = "" if found.mean is None else shown(parts[key], found)
-        told = claim.numbers["erattack"].reported
+        for key, values in claim.numbers.items():
+            cells[key] = "" if values.mean is None else shown(columns[key], values)
         settings = ", ".join(f"{n}={v:g}" for n, v in claim.chosen.items())
         settings += " (AUC below the threshold)" if claim.unreliable else ""
-        if not names or claim.recipe in names:
-            reported = "" if told is None else f"{told:.1f}"
-            figures = [cells[key] for key in ("cauc", "erattack", "strongattack", "proved", "sets")]
-            rows.append([claim.data, f"`{claim.recipe}`", settings, reported, *figures])
+        theirs = claim.numbers["erattack"].reported
+        reported = "" if theirs is None else f"{theirs:.1f}"
+        figures = [cells[key] for key in ("cauc", "erattack", "strongattack", "proved", "sets")]
+        rows.append([claim.data, f"`{claim.recipe}`", settings, reported, *figures])
     return rows
 
 
@@ -199,7 +209,7 @@ def training() -> str:
         "change; sets: different top-8 sets of all test rows. All tables and figures, and the "
         "records: [results](results.md)."
     )
-    return f"{table(list(HEAD), bench_rows(own=True))}\n\n{about}"
+    return f"{table(list(HEAD), bench_rows(is_table=True))}\n\n{about}"
 
 
 def steps() -> str:
@@ -216,7 +226,7 @@ def steps() -> str:
 
 def others() -> str:
     """Pairs of digits, pictures, brain networks."""
-    rows = [row[:7] for row in bench_rows(own=False)]
+    rows = [row[:7] for row in bench_rows(is_table=False)]
     return table(list(HEAD[:7]), rows)
 
 
@@ -362,7 +372,7 @@ def tour() -> str:
 
 def one_recipe(name: str) -> str:
     """What one recipe came to beside Vanilla, and what its step costs."""
-    rows = [row[:2] + row[4:] for row in bench_rows(own=True, names={name, "vanilla"})]
+    rows = [row[:2] + row[4:] for row in bench_rows(is_table=True, names={name, "vanilla"})]
     head = [*HEAD[:2], *HEAD[4:]]
     costs = record("steps")["plain steps"]
     told = [f"{some[name]:.2f} on {kind}" for kind, some in costs.items() if name in some]

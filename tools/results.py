@@ -1,64 +1,81 @@
 """Write docs/results.md from docs/records: `python tools/results.py [--check] [--from OUT ...]`.
 
 --from OUT first takes over what a run left (`r2et bench ... --out OUT`): its claims, replacing
-older ones, its records, and pictures of its figures. --own NAME keeps that run apart, in
-docs/records/NAME: its networks are not those of the other claims. --again makes the claims anew
-from the records that are there, after a change of how numbers are put together.
+older ones, its records, and pictures of its figures. --run NAME keeps that run apart, in
+docs/records/NAME.jsonl.xz: its networks are not those of the other claims. --again makes the claims
+anew from the records that are there, after a change of how numbers are put together. --show NAME
+prints a claim, a panel or a record.
 """
 
 from __future__ import annotations
 
 import argparse
-import shutil
 import sys
 from pathlib import Path
 
 from PIL import Image
 
-from r2et.bench.archive import pack, replay, unpack
-from r2et.bench.claim import load_claims, save_claims
-from r2et.bench.draw import draw
-from r2et.bench.figures import PICTURES
+from r2et.bench.figure_layout import draw
+from r2et.bench.figure_plans import FIGURES
 from r2et.bench.grid import Grid
-from r2et.bench.panel import load_panels
-from r2et.bench.results import place, results
-from r2et.bench.tables import ALIASES, TABLE_NAMES, spec
+from r2et.bench.paper_tables import table_spec
+from r2et.bench.record import readable
+from result_pages.archive import END, Archive, archives
+from result_pages.page import results
 
 ROOT = Path(__file__).parents[1]
 RECORDS = ROOT / "docs" / "records"
+MAIN = "tables"  # the run that the tables are of
 PAGE = ROOT / "docs" / "results.md"
 TEXTS = [ROOT / "tools" / name for name in ("summary.md", "why.md")]
 
 
-def take(source: Path, folder: Path) -> None:
-    """A run's claims and records, and its figures drawn anew."""
-    shutil.copytree(source / "claims", folder, dirs_exist_ok=True)
-    pack(source, folder / "runs")
-    for name in PICTURES:
-        if (source / "claims" / name).exists():
-            picture(name, folder)
+def kept_runs() -> dict[str, Archive]:
+    """Every archive, that of the tables first."""
+    runs = archives(RECORDS)
+    return {name: runs[name] for name in sorted(runs, key=lambda name: name != MAIN)}
 
 
-def picture(name: str, folder: Path) -> None:
+def take(source: Path, run: str) -> None:
+    """A run's claims, panels and records, and its figures drawn anew."""
+    archive = Archive.read(RECORDS / f"{run}{END}")
+    archive.add_run(source)
+    archive.write(RECORDS / f"{run}{END}")
+    for figure in FIGURES:
+        if archive.panels_of(figure):
+            draw_figure(figure, archive)
+
+
+def draw_figure(figure: str, archive: Archive) -> None:
     """One figure, drawn from its panels."""
-    title = PICTURES[name].title
-    (file,) = draw(name, title, load_panels(folder, name), folder, ends=["png"])
-    with Image.open(file) as found:
-        small = found.convert("RGB").quantize(64)
+    panels, title = archive.panels_of(figure), FIGURES[figure].title
+    (file,) = draw(figure, title, panels, RECORDS, ends=["png"])
+    with Image.open(file) as picture:
+        small = picture.convert("RGB").quantize(64)
     small.save(file, optimize=True)
 
 
 def again() -> None:
     """Every claim from its records, and every picture from its panels."""
-    records = unpack(RECORDS / "runs")
-    for table in ("leaderboard", *(n for n in TABLE_NAMES if n not in ALIASES)):
-        for old in load_claims(RECORDS, table):
-            grid = Grid.of(old.settings, old.data, old.recipe)
-            new = replay(spec(table, old.data).plan(grid, old.data, old.recipe), records)
-            save_claims([new], RECORDS)
-    for name in PICTURES:
-        if (place(RECORDS, name) / name).exists():
-            picture(name, place(RECORDS, name))
+    for name, archive in kept_runs().items():
+        for old in list(archive.claims.values()):
+            grid = Grid.of_claim(old.settings, old.data, old.recipe)
+            plan = table_spec(old.table, old.data).plan(grid, old.data, old.recipe)
+            archive.claims[old.name] = archive.replay(plan)
+        archive.write(RECORDS / f"{name}{END}")
+        for figure in FIGURES:
+            if archive.panels_of(figure):
+                draw_figure(figure, archive)
+
+
+def show(name: str) -> str:
+    """A claim, a panel or a record as readable JSON."""
+    for archive in kept_runs().values():
+        kept = archive.claims | archive.panels | archive.records
+        for key in (name, f"{name}.json"):
+            if key in kept:
+                return readable(kept[key].to_dict())
+    sys.exit(f"results: --show must name what is kept, as table1/adult-r2et, got {name!r}.")
 
 
 def main() -> None:
@@ -67,18 +84,23 @@ def main() -> None:
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--again", action="store_true")
     parser.add_argument("--from", dest="sources", type=Path, action="append", default=[])
-    parser.add_argument("--own", default="")
-    told = parser.parse_args()
-    for source in told.sources:
-        take(source, RECORDS / told.own)
-    if told.again:
+    parser.add_argument("--run", default=MAIN)
+    parser.add_argument("--show")
+    options = parser.parse_args()
+    if options.show:
+        print(show(options.show), end="")
+        return
+    for source in options.sources:
+        take(source, options.run)
+    if options.again:
         again()
-    text = results(RECORDS, "records", *(path.read_text(encoding="utf-8") for path in TEXTS))
-    if told.check:
-        if not PAGE.exists() or PAGE.read_text(encoding="utf-8") != text:
+    texts = [path.read_text(encoding="utf-8") for path in TEXTS]
+    page = results(kept_runs(), "records", *texts)
+    if options.check:
+        if not PAGE.exists() or PAGE.read_text(encoding="utf-8") != page:
             sys.exit("results: docs/results.md must be made anew (python tools/results.py).")
         return
-    PAGE.write_text(text, encoding="utf-8")
+    PAGE.write_text(page, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -10,13 +10,13 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from bench_run import GRID
-from r2et.bench.cases import case
-from r2et.bench.draw import draw, remarks
-from r2et.bench.drawn import on_the_way
-from r2et.bench.figures import PICTURES
+from r2et.bench.figure_layout import draw, remarks
+from r2et.bench.figure_measurements import on_the_way
+from r2et.bench.figure_plans import FIGURES
+from r2et.bench.figure_statistics import correlation, correlation_sentences, spearman
 from r2et.bench.panel import Panel
-from r2et.bench.plots import constrained, correlation, front, maps, spearman, spread, trade_off
-from r2et.bench.reading import follows, lines, said
+from r2et.bench.plots import constrained, front, maps, spread, trade_off
+from r2et.bench.registry import find_benchmark
 from r2et.bench.run import Runner, run_figure
 from r2et.errors import InputError
 from r2et.explain import Gradient
@@ -49,10 +49,10 @@ def some(figure):
     return [Panel(figure, "adult", r, values, ("record",)) for r in ("vanilla", "r2et")] + [failed]
 
 
-@pytest.mark.parametrize("name", PICTURES)
+@pytest.mark.parametrize("name", FIGURES)
 def test_a_picture_of_every_figure(name, tmp_path):
     panels = some(name)
-    png, pdf = draw(name, PICTURES[name].title, panels, tmp_path)
+    png, pdf = draw(name, FIGURES[name].title, panels, tmp_path)
     with Image.open(png) as picture:
         assert min(picture.size) > 200
         assert picture.convert("L").getextrema()[0] < 100  # something is drawn
@@ -80,22 +80,12 @@ def test_rows_that_never_flip_count_as_the_last():
 PAIR = ((0.8, 0.9), (0.9, 0.8))
 
 
-def seeds(*thickness, bent=(0.5,) * 4):
-    """A panel of rows that flip one after another, a seed for each list."""
-    told = [
-        {"first_flip_rows": [1, 2, 3, 4], "adversarial_rows": t, "hessian_rows": bent}
-        for t in thickness
-    ]
-    return Panel("figure4", "adult", "r2et", {"way_points": 201, "seeds": told})
-
-
-def test_thickness_follows_steps_with_every_seed_or_with_some():
+def test_spearman_is_the_mean_and_the_range_over_seeds():
+    flips = {"first_flip_rows": [1, 2, 3, 4]}
     up, down = [0.1, 0.2, 0.3, 0.4], [0.4, 0.3, 0.2, 0.1]
-    assert follows(seeds(up, up)) == "yes"
-    assert follows(seeds(up, down)) == "with 1 of 2 seeds"
-    assert follows(seeds(down, down)) == "no"
-    assert follows(seeds(up, bent=down)) == "no"  # the Hessian norm tells as much
-    assert spearman(seeds(up, down), "adversarial_rows") == "0.00 (-1.00 to 1.00)"
+    each = [{**flips, "adversarial_rows": values} for values in (up, down)]
+    panel = Panel("figure4", "adult", "r2et", {"way_points": 201, "seeds": each})
+    assert spearman(panel, "adversarial_rows") == "0.00 (-1.00 to 1.00)"
 
 
 def test_thickness_on_the_way_sees_every_swap():
@@ -116,9 +106,9 @@ def test_thickness_on_the_way_sees_every_swap():
         kept = precision_at_k(scores(x), scores(x_adv), k)
         if (kept < 1).float().mean() > 0.3:
             break
-    found = on_the_way(network, explainer, x, x_adv, k, "probability")
+    fine_way = on_the_way(network, explainer, x, x_adv, k, "probability")
     assert (kept < 1).sum() > 50
-    assert (found[kept < 1] < 1).all()
+    assert (fine_way[kept < 1] < 1).all()
     coarse = thickness(
         network,
         x,
@@ -139,7 +129,7 @@ def test_thickness_on_the_way_sees_every_swap():
         x_adv=x_adv,
         points=4001,
     )
-    assert torch.allclose(found, fine, atol=0.01)
+    assert torch.allclose(fine_way, fine, atol=0.01)
 
 
 def test_the_gap_on_the_way_is_the_mean_gap():
@@ -148,14 +138,26 @@ def test_the_gap_on_the_way_is_the_mean_gap():
     network = torch.nn.Sequential(torch.nn.Linear(5, 9), torch.nn.Tanh(), torch.nn.Linear(9, 2))
     network.double()
     x, x_adv = torch.randn(2, 7, 5, dtype=torch.float64)
-    found = on_the_way(network, Gradient(), x, x_adv, 2, "gap")
+    gap = on_the_way(network, Gradient(), x, x_adv, 2, "gap")
     for row in range(7):
         scores = Gradient().at(network, x[row : row + 1])
         order = scores(x[row : row + 1])[0].argsort(descending=True)
         shares = [(i + 0.5) / 200 for i in range(200)] + [1.0]
         ways = [scores(x[row : row + 1] + t * (x_adv - x)[row : row + 1])[0] for t in shares]
         gaps = [float(at[order[:2]].mean() - at[order[2:]].mean()) for at in ways]
-        assert float(found[row]) == pytest.approx(sum(gaps) / 201)
+        assert float(gap[row]) == pytest.approx(sum(gaps) / 201)
+
+
+def test_a_figure_that_is_cut_shows_what_was_there(tmp_path):
+    """The time is up before the second seed: the picture is that of the first."""
+    grid = replace(GRID, recipes=("vanilla",), seeds=1)
+    run_figure("figure8", grid, Runner(tmp_path, "serial"))
+    before = (tmp_path / "figure8.png").read_bytes()
+    for path in (tmp_path / "records").glob("*-sorted-*"):
+        path.unlink()
+    cut = run_figure("figure8", grid, Runner(tmp_path, "serial", budget=-1.0))
+    assert (tmp_path / "figure8.png").read_bytes() == before
+    assert "not begun within the budget" in cut.notes[0]
 
 
 def test_the_front():
@@ -164,10 +166,10 @@ def test_the_front():
     assert front(points, low=False) == [(4.0, 1.0), (3.0, 4.0), (1.0, 5.0)]
 
 
-def drawn(how, what, name):
+def drawn(how, shown, name):
     """What a drawing puts on its axes, by label; the last of those with the same."""
     axes = Figure().add_subplot()
-    how(axes, what, name)
+    how(axes, shown, name)
     return axes, dict(zip(*axes.get_legend_handles_labels()[::-1], strict=True))
 
 
@@ -208,18 +210,18 @@ def test_labels_are_spread():
     assert spread([0.5, 0.5], 0.1) == pytest.approx([0.45, 0.55])
     assert spread([1.0, 1.0, 0.0], 0.1) == pytest.approx([0.9, 1.0, 0.0])
     heights = np.random.default_rng(0).random(12)
-    found = np.array(spread(list(heights), 0.08))
-    assert np.diff(np.sort(found)).min() >= 0.08 - 1e-9
-    assert found.min() >= 0
-    assert found.max() <= 1 + 1e-9
-    assert (found.argsort() == heights.argsort()).all()
+    placed = np.array(spread(list(heights), 0.08))
+    assert np.diff(np.sort(placed)).min() >= 0.08 - 1e-9
+    assert placed.min() >= 0
+    assert placed.max() <= 1 + 1e-9
+    assert (placed.argsort() == heights.argsort()).all()
 
 
 @pytest.mark.parametrize(
     ("shape", "sides"), [([2, 1, 4, 5], (4, 5)), ([3, 4, 5], (4, 5)), ([20], (1, 20))]
 )
 def test_maps_mark_the_top_k(shape, sides):
-    k = case("adult").k
+    k = find_benchmark("adult").k
     before, after = list(range(20)), [30, *range(1, 12), None, *range(13, 20)]
     shown = [{"row": 0, "precision": 0.75, "before": before, "after": after}]
     panel = Panel("figure3", "adult", "wd", {"shown": shown, "shape": shape})
@@ -235,9 +237,9 @@ def test_maps_mark_the_top_k(shape, sides):
 
 
 def test_the_asterisk_is_on_the_best_attack_that_keeps_predictions():
-    told = [("gda", 0.5, 0.5, 0.01), ("qp", 1.0, 0.4, 0.02), ("none", 1.0, 0.1, 0.3)]
+    attacks = [("gda", 0.5, 0.5, 0.01), ("qp", 1.0, 0.4, 0.02), ("none", 1.0, 0.1, 0.3)]
     names = ("constraint", "share", "precision", "sensitivity")
-    points = [{"attack": "er", **dict(zip(names, p, strict=True))} for p in told]
+    points = [{"attack": "er", **dict(zip(names, p, strict=True))} for p in attacks]
     _, marks = drawn(constrained, Panel("figure6", "adult", "wd", {"points": points}), "er")
     best = marks["least P@k at 2 % sensitivity or less"].get_offsets()
     assert np.allclose(best, [(2, 40)])
@@ -257,11 +259,9 @@ def test_where_all_failed_the_reason_is_drawn(tmp_path):
 
 
 def test_correlations_of_all_quantities_are_told():
-    (sentence,) = said(some("figure2")[:1])
-    assert sentence.count("(1.00 to 1.00)") == 0
+    (sentence,) = correlation_sentences(some("figure2")[:1])
+    assert sentence.startswith("figure2, adult, vanilla: Spearman")
     assert sentence.count("thickness") == 3
-    assert [row[0] for row in lines(some("figure4")[0])[1]] == ["all", "those that flip"]
-    assert lines(some("figure4")[0])[1][1][2:4] == ("1.00 (1.00 to 1.00)",) * 2
 
 
 def test_a_file_that_is_no_panel():
@@ -272,8 +272,8 @@ def test_a_file_that_is_no_panel():
 def test_figures_measured_on_a_small_table(tmp_path):
     grid = replace(GRID, recipes=("vanilla",), seeds=1)
     for name in ("figure2", "figure7", "figure8", "lengths"):
-        found = run_figure(name, grid, Runner(tmp_path, "here"))
-        assert [f.suffix for f in found.files] == [".png", ".pdf"]
+        outcome = run_figure(name, grid, Runner(tmp_path, "here"))
+        assert [f.suffix for f in outcome.files] == [".png", ".pdf"]
         text = (tmp_path / "claims" / name / "adult-vanilla.json").read_text()
         panel = Panel.from_json(text, name)
         assert panel.failed is None

@@ -9,10 +9,11 @@ import torch
 from safetensors.torch import load as parse_weights
 
 from bench_run import GRID, main
-from r2et.bench.case import Case
-from r2et.bench.cases import case
+from r2et.bench.benchmark_config import BenchmarkConfig
 from r2et.bench.method import method, source_of
-from r2et.bench.task import Given, Train, own_copy, undisturbed
+from r2et.bench.registry import find_benchmark
+from r2et.bench.task import TaskInput
+from r2et.bench.train_task import TrainTask, own_copy, undisturbed
 from r2et.errors import InputError
 from r2et.train import recipe
 
@@ -75,7 +76,7 @@ def test_two_methods_of_one_name_have_files_of_their_own(write, tmp_path):
 def test_what_a_method_does_to_its_data_is_its_own_affair(write, tmp_path):
     """The data, the random numbers and the kind of float are as before, and no test row is seen."""
     plain = row(tmp_path / "one", "linear")["vanilla"]
-    x = case("adult").load().test.x.clone()
+    x = find_benchmark("adult").load().test.x.clone()
     body = "data.train.x.mul_(0.5); data.val.x.zero_(); torch.set_grad_enabled(False); "
     body += (
         "torch.set_default_dtype(torch.float64); torch.manual_seed(7); assert not len(data.test.x)"
@@ -85,7 +86,7 @@ def test_what_a_method_does_to_its_data_is_its_own_affair(write, tmp_path):
     found = row(tmp_path / "two", name)
     assert "-" not in "".join(found[name])
     assert found["vanilla"] == plain
-    assert torch.equal(case("adult").load().test.x, x)
+    assert torch.equal(find_benchmark("adult").load().test.x, x)
     assert torch.get_default_dtype() == torch.float32
     assert torch.is_grad_enabled()
     assert torch.equal(torch.get_rng_state(), state)
@@ -100,9 +101,9 @@ def test_what_a_method_prints_is_no_output(capsys):
 
 def test_a_method_gets_the_network_that_recipes_get(write, monkeypatch):
     name = write("pass")
-    data = case("adult").load()
-    monkeypatch.setattr(Case, "network", lambda *_: "the case's")
-    assert Train("adult", name)._start(method(name), data) == "the case's"
+    data = find_benchmark("adult").load()
+    monkeypatch.setattr(BenchmarkConfig, "network", lambda *_: "the benchmark's")
+    assert TrainTask("adult", name)._start(method(name), data) == "the benchmark's"
     assert len(own_copy(data).test.x) == 0
 
 
@@ -144,12 +145,12 @@ def test_names_are_found_in_any_case():
 
 
 def test_a_recipe_that_knows_its_network_gets_it():
-    named = Train("adult", "certified-individual", epochs=1)
+    named = TrainTask("adult", "certified-individual", epochs=1)
     done = named.do(())
     assert parse_weights(done.network)["layers.0.weight"].shape == (256, 28)
     record = SimpleNamespace(measured={"auc_validation": 0.0}, name="")
-    assert named.rebuild(Given(record, done.network)).settings["widths"] == [256]
+    assert named.rebuild(TaskInput(record, done.network)).settings["widths"] == [256]
     given = recipe("certified-individual")
     assert named.widths(given) == (256,)
     # Retrained, it starts at Vanilla's weights.
-    assert Train("adult", "certified-individual", retrain=True).widths(given) is None
+    assert TrainTask("adult", "certified-individual", retrain=True).widths(given) is None

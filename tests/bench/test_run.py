@@ -29,13 +29,13 @@ SCRIPT = Path(bench_run.__file__)
 
 def compared(folder: Path) -> dict[str, dict]:
     """Every record but for the part that differs from run to run."""
-    found = {}
+    records = {}
     for path in sorted((folder / "records").glob("*.json")):
-        told = json.loads(path.read_text())
-        made = told.pop("made")
+        stored = json.loads(path.read_text())
+        made = stored.pop("made")
         assert {"seconds", "torch", "host", "date"} <= made.keys()
-        found[path.name] = told
-    return found
+        records[path.name] = stored
+    return records
 
 
 def times(folder: Path) -> dict[str, int]:
@@ -52,14 +52,14 @@ def whole(tmp_path_factory):
 def test_records_and_claims(whole):
     folder, found = whole
     records = compared(folder)
-    kinds = [told["task"]["kind"] for told in records.values()]
+    kinds = [stored["config"]["name"] for stored in records.values()]
     # wd: three candidates; the chosen one and vanilla with a second seed
     assert kinds.count("train") == 1 + 3 + 2
     assert kinds.count("validation") == 4
     assert kinds.count("choice") == 1
     assert kinds.count("clean") == kinds.count("faithfulness") == 4
     assert len(list((folder / "models").iterdir())) == kinds.count("train")
-    faithful = next(t for t in records.values() if t["task"]["kind"] == "faithfulness")
+    faithful = next(r for r in records.values() if r["config"]["name"] == "faithfulness")
     assert faithful["reported"]["table"] == "table9"
     (table,) = found.tables
     for claim in load_claims(folder / "claims", "table9"):
@@ -180,8 +180,8 @@ def test_what_is_no_record_is_set_aside(whole, tmp_path):
     found = main(copy)
     said = "\n".join(found.notes)
     assert f"{half} was set aside as {half.name}.aside: half written or not JSON." in said
-    assert f"{other.name}.aside: its format is not r2et-bench/1." in said
-    assert f"{swapped.name}.aside: it is of other settings than its name says." in said
+    assert f"{other.name}.aside: its format is not r2et-bench/2." in said
+    assert f"{swapped.name}.aside: it is of another config than its name says." in said
     assert half.with_name(half.name + ".aside").read_text() == text[: len(text) // 2]
     assert compared(copy) == compared(whole[0])
 
@@ -223,9 +223,7 @@ def test_fewer_rows_make_no_other_record_of_what_takes_all(whole, tmp_path):
     before = {n for n in times(copy) if "-vanilla-clean-" in n}
     main(copy, grid=replace(bench_run.GRID, rows=4, recipes=("vanilla",)))
     assert {n for n in times(copy) if "-vanilla-clean-" in n} == before
-    told = compared(copy)[min(before)]
-    assert told["task"]["options"] == {}
-    assert "rows" not in told["task"]
+    assert "rows" not in compared(copy)[min(before)]["config"]
 
 
 def test_a_record_says_on_which_cpu_it_was_made(whole):

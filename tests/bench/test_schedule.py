@@ -9,11 +9,14 @@ from dataclasses import replace
 import pytest
 
 from bench_tasks import Sum
-from r2et.bench.choice import Choice
-from r2et.bench.grid import Grid, chosen
-from r2et.bench.record import OF_NETWORK, OTHERWISE, Record, Records, digest
+from r2et.bench.grid import Grid, select_trainings
+from r2et.bench.measure_task import MeasureTask
+from r2et.bench.record import OF_NETWORK, OTHERWISE, Record, Records
 from r2et.bench.schedule import carry_out
-from r2et.bench.task import Given, Measure, Train
+from r2et.bench.select_task import SelectTask
+from r2et.bench.task import TaskInput
+from r2et.bench.train_task import TrainTask
+from r2et.config import config_key
 from r2et.engine import engine
 
 A = Sum("a")
@@ -25,10 +28,10 @@ def asks(*lists):
     """A plan that asks for lists of tasks, one after the other, and returns the last totals."""
 
     def plan():
-        found = []
+        records = []
         for wanted in lists:
-            found = yield list(wanted)
-        return [r.failed or r.measured["total"] for r in found]
+            records = yield list(wanted)
+        return [r.failed or r.measured["total"] for r in records]
 
     return plan()
 
@@ -44,7 +47,7 @@ def test_needs_come_first_and_everything_is_done_once(tmp_path):
     assert found == [[4], [2, 4], [2], []]
     assert seen == ["a", "b", "c"]
     seen.clear()
-    assert run([asks([C])], tmp_path, watch=lambda *told: seen.append(told)) == [[4]]
+    assert run([asks([C])], tmp_path, watch=lambda *heard: seen.append(heard)) == [[4]]
     assert seen == []
 
 
@@ -57,7 +60,7 @@ def test_a_failure_reaches_what_hangs_on_it_and_nothing_else(tmp_path):
     stored = {r.name: r for r in Records(tmp_path).all()}
     assert stored[bad.name].failed == "ValueError: it broke"
     assert after.name not in stored
-    mended = Sum("bad")  # the same settings, and so the same name
+    mended = Sum("bad")  # the same config, and so the same name
     assert mended.name == bad.name
     assert run([asks([Sum("after", (mended,))])], tmp_path) == [[2]]
 
@@ -87,38 +90,38 @@ def test_an_exit_in_a_task_is_its_own(tmp_path):
     assert run([asks([Sum("leaves", bad="exit"), C])], tmp_path) == [["SystemExit: 0", 4]]
 
 
-def test_settings_with_rows_of_numbers_in_a_text_are_found_again(tmp_path):
-    """A tensor's repr looks like a list of numbers, and is none."""
-    told = {"shown": "tensor([10.,  1.])", "list": [1, 2], "nested": [{"a": [0.5, 1.5]}, "b  c"]}
-    records, name = Records(tmp_path), f"x-{digest(told)}"
-    records.save(Record(told, {"rows": [1.0, 2.0], "none": {}, "empty": []}, name=name))
+def test_a_config_with_rows_of_numbers_in_a_text_is_found_again(tmp_path):
+    """A text may look like a list of numbers, and is none."""
+    config = {"shown": "tensor([10.,  1.])", "list": [1, 2], "nested": [{"a": [0.5, 1.5]}, "b  c"]}
+    records, name = Records(tmp_path), f"x-{config_key(config)}"
+    records.save(Record(config, {"rows": [1.0, 2.0], "none": {}, "empty": []}, name=name))
     text = (tmp_path / "records" / f"{name}.json").read_text()
     assert '"rows": [1.0, 2.0]' in text
-    assert json.loads(text)["task"] == told
-    found = Records(tmp_path).find(name, told)
-    assert found is not None
-    assert found.measured == {"rows": [1.0, 2.0], "none": {}, "empty": []}
+    assert json.loads(text)["config"] == config
+    record = Records(tmp_path).find(name)
+    assert record is not None
+    assert record.measured == {"rows": [1.0, 2.0], "none": {}, "empty": []}
 
 
 def test_a_measurement_of_an_older_network_does_not_count(tmp_path):
     records = Records(tmp_path)
     network = b"weights"
     sha = hashlib.sha256(network).hexdigest()
-    tasks = {"train": {"t": 1}, "good": {"m": 1}, "old": {"m": 2}}
-    train, good, old = (f"{title}-{digest(told)}" for title, told in tasks.items())
+    tasks = {"train": {"t": 1}, "current": {"m": 1}, "old": {"m": 2}}
+    train, current, old = (f"{title}-{config_key(own)}" for title, own in tasks.items())
     records.save(Record({"t": 1}, {"network_sha256": sha}, name=train), network)
-    records.save(Record({"m": 1}, {OF_NETWORK: sha}, name=good))
+    records.save(Record({"m": 1}, {OF_NETWORK: sha}, name=current))
     records.save(Record({"m": 2}, {OF_NETWORK: "other"}, name=old))
     again = Records(tmp_path)
-    assert again.find(good, {"m": 1}, [train]) is not None
-    assert again.find(old, {"m": 2}, [train]) is None
+    assert again.find(current, [train]) is not None
+    assert again.find(old, [train]) is None
     assert f"{old}.json was set aside" in again.notes[0]
     assert "another network" in again.notes[0]
 
 
 @pytest.mark.parametrize("change", [{"failed": 5}, {"unreliable": [[1]]}, {"measured": None}])
 def test_a_record_with_odd_parts_is_set_aside(change, tmp_path):
-    name = f"x-{digest({'m': 1})}"
+    name = f"x-{config_key({'m': 1})}"
     Records(tmp_path).save(Record({"m": 1}, name=name))
     path = tmp_path / "records" / f"{name}.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
@@ -138,13 +141,13 @@ def test_a_record_with_odd_parts_is_set_aside(change, tmp_path):
 )
 def test_the_choice(candidates, index, met):
     tried = tuple(
-        Measure(Train("adult", "r2et", (("weight", float(i)),)), "validation")
+        MeasureTask(TrainTask("adult", "r2et", (("weight", float(i)),)), "validation")
         for i in range(len(candidates))
     )
-    choice = Choice(tried, Measure(Train("adult", "vanilla"), "validation"))
-    told = [{"auc_validation": a, "precision": p} for a, p in [*candidates, (0.90, 0.1)]]
-    told += [{"epoch_kept": 3}] * len(candidates)
-    done = choice.do(tuple(Given(Record({}, measured)) for measured in told))
+    choice = SelectTask(tried, MeasureTask(TrainTask("adult", "vanilla"), "validation"))
+    every = [{"auc_validation": a, "precision": p} for a, p in [*candidates, (0.90, 0.1)]]
+    every += [{"epoch_kept": 3}] * len(candidates)
+    done = choice.do(tuple(TaskInput(Record({}, measured)) for measured in every))
     assert done.measured["index"] == index
     assert done.measured["met"] is met
     assert bool(done.unreliable) is not met
@@ -153,27 +156,27 @@ def test_the_choice(candidates, index, met):
 
 @pytest.mark.parametrize(("kept", "index"), [((4, 4), 1), ((4, -1), 0), ((-1, -1), 1)])
 def test_a_retraining_that_is_vanilla_still_is_not_preferred(kept, index):
-    trains = [Train("adult", "r2et", (("weight", w),), retrain=True) for w in (0.1, 0.2)]
-    tried = tuple(Measure(train, "validation") for train in trains)
-    choice = Choice(tried, Measure(Train("adult", "vanilla"), "validation"))
-    told = [{"auc_validation": 0.9, "precision": p} for p in (0.5, 0.6, 0.6)]
-    told += [{"epoch_kept": epoch} for epoch in kept]
+    trains = [TrainTask("adult", "r2et", (("weight", w),), retrain=True) for w in (0.1, 0.2)]
+    tried = tuple(MeasureTask(train, "validation") for train in trains)
+    choice = SelectTask(tried, MeasureTask(TrainTask("adult", "vanilla"), "validation"))
+    every = [{"auc_validation": 0.9, "precision": p} for p in (0.5, 0.6, 0.6)]
+    every += [{"epoch_kept": epoch} for epoch in kept]
     assert [need.name for need in choice.needs[3:]] == [train.name for train in trains]
-    done = choice.do(tuple(Given(Record({}, measured)) for measured in told))
+    done = choice.do(tuple(TaskInput(Record({}, measured)) for measured in every))
     assert done.measured["index"] == index
 
 
 def tried_weights(grid, low_from):
     """The weights that are tried of r2et, where the AUC is too low from one of them on."""
-    plan, seen = chosen(grid, "adult", "r2et"), []
+    plan, seen = select_trainings(grid, "adult", "r2et"), []
 
     def record(task):
-        told = task.settings()
-        if told["kind"] == "choice":
+        config = task.config()
+        if config["name"] == "choice":
             seen.extend(dict(m.of.changes)["weight"] for m in task.tried)
-            return Record(told, {"index": len(task.tried) - 1}, name=task.name)
+            return Record(config, {"index": len(task.tried) - 1}, name=task.name)
         low = dict(getattr(task, "of", task).changes).get("weight", 0) >= low_from
-        return Record(told, {"auc_validation": 0.8 if low else 0.9}, name=task.name)
+        return Record(config, {"auc_validation": 0.8 if low else 0.9}, name=task.name)
 
     with suppress(StopIteration):
         wanted = next(plan)
@@ -196,5 +199,35 @@ def test_larger_weights_are_tried_until_the_auc_is_too_low():
 
 def test_a_claims_grid_is_that_of_its_run():
     grid = Grid(("adult",), ("r2et",), seeds=2, epochs=4, rows=7, steps=9, weights=(0.5,))
-    assert Grid.of(grid.told(), "adult", "r2et") == grid
-    assert Grid.of({"seeds": 3}, "adult", "wd").beyond is False  # from before there was a beyond
+    assert Grid.of_claim(grid.settings(), "adult", "r2et") == grid
+
+
+def test_a_tasks_config_is_plain_json_and_what_changes_no_result_is_no_part_of_it():
+    """So a record is found again by another version that has more settings."""
+    train = TrainTask("adult", "r2et", (("weight", 0.1),), epochs=3)
+    tasks = [train, MeasureTask(train, "er"), MeasureTask(train, "strong")]
+    for task in tasks:
+        config = task.config()
+        assert json.loads(json.dumps(config)) == config
+        assert task.name == f"{task.title}-{config_key(config)}"
+        assert not {"progress", "chunk"} & set(words(config))
+    assert tasks[1].config()["of"] == train.config()
+    other = [
+        replace(train, seed=1),
+        replace(train, epochs=4),
+        replace(train, changes=(("weight", 0.2),)),
+        replace(train, changes=(("weight", 0.1), ("radius", 0.5))),
+        replace(train, retrain=True),
+        replace(train, data="compas"),
+    ]
+    assert len({task.name for task in (train, *other)}) == 1 + len(other)
+    er = [MeasureTask(train, "er", options) for options in ((), (("rows", 7),), (("k", 2),))]
+    assert len({task.name for task in er}) == 3
+
+
+def words(config):
+    """Every key of a config, of those within it too."""
+    for key, value in config.items():
+        yield key
+        if isinstance(value, dict):
+            yield from words(value)

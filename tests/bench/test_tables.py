@@ -8,26 +8,32 @@ import pytest
 
 import bench_method
 from bench_run import main
-from r2et.bench.cases import CASES, TABLES, standing
-from r2et.bench.claim import Claim, Figures, load_claims, save_claims
-from r2et.bench.figures import PICTURES
-from r2et.bench.grid import Chosen, Grid
-from r2et.bench.groups import ADDITIONS, OTHERS, R2ET_VARIANTS, family
-from r2et.bench.papers import figure, papers
+from r2et.bench.claim import Claim, SeedValues, load_claims, save_claims
+from r2et.bench.figure_plans import FIGURES
+from r2et.bench.grid import Grid, SelectedTrainings
+from r2et.bench.measure_task import MeasureTask
+from r2et.bench.paper_tables import TABLE_NAMES, TABLE_SPECS, table_spec
+from r2et.bench.papers import (
+    ADDITIONS,
+    OTHER_METHODS,
+    R2ET_VARIANTS,
+    is_r2et_family,
+    paper_tables,
+    reported_value,
+)
 from r2et.bench.record import Record
-from r2et.bench.render import latex, markdown, missing, page
-from r2et.bench.spec import Part, Spec, precision
-from r2et.bench.table import make_table
-from r2et.bench.tables import SPECS, TABLE_NAMES, spec
-from r2et.bench.task import Measure, Train
-from r2et.bench.verdict import measured
+from r2et.bench.registry import BENCHMARKS, TABLE_CANDIDATES, dataset_title
+from r2et.bench.result_table import make_table
+from r2et.bench.table_formats import latex, markdown, missing, page
+from r2et.bench.table_plan import TableColumn, TableSpec, precision
+from r2et.bench.train_task import TrainTask
 from r2et.errors import InputError
 from r2et.train import RECIPES, fit
 from r2et.train.fit import RETRAINING_EPOCHS
 from r2et.train.protocol import SLACK
 
-SPEC = Spec(
-    "table1", "Title", (precision("P", "er", None), Part("AUC", "clean", "auc", higher=None))
+SPEC = TableSpec(
+    "table1", "Title", (precision("P", "er", None), TableColumn("AUC", "clean", "auc", higher=None))
 )
 MADE = {
     "r2et": "0",
@@ -40,9 +46,9 @@ MADE = {
 
 
 def claim(recipe, seeds, rows=(), below=(), auc=0.9, **more):
-    numbers = {"p": Figures(tuple(seeds), rows=tuple(rows), **more), "auc": Figures((auc,))}
-    told = {"k": 8, "seeds": len(seeds), "epochs": None, "rows": None}
-    return Claim("table1", "adult", recipe, {}, tuple(below), numbers, told, MADE)
+    numbers = {"p": SeedValues(tuple(seeds), rows=tuple(rows), **more), "auc": SeedValues((auc,))}
+    settings = {"k": 8, "seeds": len(seeds), "epochs": None, "rows": None}
+    return Claim("table1", "adult", recipe, {}, tuple(below), numbers, settings, MADE)
 
 
 def made(*claims, spec=SPEC):
@@ -80,7 +86,7 @@ def test_equal_values_share_a_place():
 
 
 def test_less_is_better_where_it_is():
-    low = Spec("t", "T", (replace(SPEC.parts[0], higher=False), SPEC.parts[1]))
+    low = TableSpec("t", "T", (replace(SPEC.columns[0], higher=False), SPEC.columns[1]))
     assert marks(made(claim("sp", [0.9]), claim("r2et", [0.1]), spec=low))["r2et"][0] == "best"
 
 
@@ -146,9 +152,7 @@ def test_what_is_missing_and_what_is_doubted_is_said_in_every_format():
         assert "ssr P: ssr is for tables." in text
         assert "wd P: 3 of 9 rows have equal scores." in text
     assert "<sub>0.9</sub>" in markdown(table)
-    linked = markdown(table, lambda row: f"records/{row.claim.name}")
-    assert "| [`r2et`](records/table1/adult-r2et.json) |  | **90.0** <sub>0.9</sub> |" in linked
-    assert linked.count("](") == len(table.rows)
+    assert "| `r2et` |  | **90.0** <sub>0.9</sub> |" in markdown(table)
 
 
 def test_latex_escapes_and_html_escapes():
@@ -159,14 +163,14 @@ def test_latex_escapes_and_html_escapes():
 
 def test_the_leaderboard_is_ordered_by_proof_then_attack():
     def entry(recipe, proved, strong, below=()):
-        told = {"proved": Figures((proved,)), "strongattack": Figures((strong,))}
-        told |= {"cauc": Figures((0.9,)), "sets": Figures((3,))}
+        numbers = {"proved": SeedValues((proved,)), "strongattack": SeedValues((strong,))}
+        numbers |= {"cauc": SeedValues((0.9,)), "sets": SeedValues((3,))}
         settings = {"k": 8, "seeds": 1, "epochs": None, "rows": None}
-        return Claim("leaderboard", "adult", recipe, {}, below, told, settings, MADE)
+        return Claim("leaderboard", "adult", recipe, {}, below, numbers, settings, MADE)
 
     some = [entry("a", 0.0, 0.7), entry("b", 0.5, 0.2), entry("c", 0.0, 0.9)]
     some.append(entry("d", 1.0, 1.0, ("validation AUC below",)))
-    table = make_table(SPECS["leaderboard"], "adult", "adult", some)
+    table = make_table(TABLE_SPECS["leaderboard"], "adult", "adult", some)
     assert [row.recipe for row in table.rows] == ["b", "c", "a", "d"]
 
 
@@ -182,31 +186,34 @@ def test_claims_come_back_as_they_were_and_others_are_refused(tmp_path):
 
 
 def test_the_papers_figures():
-    assert figure("table1", "adult", "r2et-nh", 0) == 97.5
-    assert figure("table1", "cifar10", "r2et-mm", 0) == 78.0
-    assert figure("table1", "adhd", "r2et", 0) == 71.6
-    assert figure("table8", "bank", "exact-h", 1) is None
-    assert figure("table1", None, "r2et", 0) is None
-    assert figure("table1", "mnist", "ssr", 0) is None
-    for table, rows in papers().items():
+    assert reported_value("table1", "adult", "r2et-nh", 0) == 97.5
+    assert reported_value("table1", "cifar10", "r2et-mm", 0) == 78.0
+    assert reported_value("table1", "adhd", "r2et", 0) == 71.6
+    assert reported_value("table8", "bank", "exact-h", 1) is None
+    assert reported_value("table1", None, "r2et", 0) is None
+    assert reported_value("table1", "mnist", "ssr", 0) is None
+    for table, rows in paper_tables().items():
         assert set(rows) <= set(RECIPES), table
         lengths = {len(numbers) for row in rows.values() for numbers in row.values()}
         assert len(lengths) == 1, table
     # The second number of Table 8's scratch column is Table 1's first.
     for recipe in ("vanilla", "wd", "r2et", "est-h"):
-        assert papers()["table8"][recipe]["adult"][0] == papers()["table1"][recipe]["adult"][0]
+        assert (
+            paper_tables()["table8"][recipe]["adult"][0]
+            == paper_tables()["table1"][recipe]["adult"][0]
+        )
 
 
 def test_every_case_and_every_table_fit_together():
     # Made for another radius and another network than the papers'.
-    assert set(TABLES) == set(RECIPES) - {"certified-individual"}
-    for own in CASES.values():
+    assert set(TABLE_CANDIDATES) == set(RECIPES) - {"certified-individual"}
+    for own in BENCHMARKS.values():
         assert set(own.candidates) <= set(RECIPES)
     for name in TABLE_NAMES:
-        keys = [part.key for part in spec(name, "mnist").parts]
+        keys = [part.key for part in table_spec(name, "mnist").columns]
         assert len(set(keys)) == len(keys)
-    assert standing("adhd-frontal") == "adhd-frontal (stands in for the papers' BP)"
-    assert CASES["adhd-frontal"].paper is CASES["oct-kermany-64"].paper is None
+    assert dataset_title("adhd-frontal") == "adhd-frontal (stands in for the papers' BP)"
+    assert BENCHMARKS["adhd-frontal"].paper is BENCHMARKS["oct-kermany-64"].paper is None
 
 
 def test_somebody_elses_method_and_recipe(tmp_path):
@@ -217,8 +224,9 @@ def test_somebody_elses_method_and_recipe(tmp_path):
     found = {row.recipe: row.numbers[3].text for row in table.rows}
     assert len(set(found.values())) == 4
     (path,) = (tmp_path / "records").glob("adult-bench_method.Short-train*")
-    told = json.loads(path.read_text())
-    assert told["task"]["settings"] == repr(bench_method.Short()) == "Short(steps=60)"
+    config = json.loads(path.read_text())["config"]
+    assert config["settings"] == bench_method.Short().config()
+    assert (config["settings"]["name"], config["settings"]["steps"]) == ("Short", 60)
 
 
 def test_what_was_not_measured_leads_no_leaderboard():
@@ -230,13 +238,13 @@ def test_what_was_not_measured_leads_no_leaderboard():
 
 
 def test_methods_of_others_are_no_kin():
-    assert family("r2et-mm")
-    assert family("certified")
-    assert not family("r2et_mine:R2ET")
-    groups = (*R2ET_VARIANTS, *ADDITIONS, *OTHERS, "vanilla", "linear")
+    assert is_r2et_family("r2et-mm")
+    assert is_r2et_family("certified")
+    assert not is_r2et_family("r2et_mine:R2ET")
+    groups = (*R2ET_VARIANTS, *ADDITIONS, *OTHER_METHODS, "vanilla", "linear")
     assert sorted(groups) == sorted(RECIPES)
-    printed = {name for rows in papers().values() for name in rows}
-    assert printed == {*R2ET_VARIANTS, *OTHERS, "vanilla"}
+    printed = {name for rows in paper_tables().values() for name in rows}
+    assert printed == {*R2ET_VARIANTS, *OTHER_METHODS, "vanilla"}
 
 
 def test_a_number_that_does_not_race():
@@ -258,10 +266,10 @@ def test_rows_of_other_settings_are_named():
 
 def test_the_threshold_is_every_seeds():
     """Each is compared with Vanilla of the same seed."""
-    trains = tuple(Train("adult", "r2et", seed=seed) for seed in range(3))
+    trains = tuple(TrainTask("adult", "r2et", seed=seed) for seed in range(3))
     aucs = (0.9, 0.85, 0.8, 0.905, 0.87, 0.8)
     records = [Record({}, {"auc_validation": a}) for a in aucs]
-    found = Chosen(trains, slack=0.01)
+    found = SelectedTrainings(trains, slack=0.01)
     assert [(t.recipe, t.seed) for t in found.compared[3:]] == [("vanilla", s) for s in range(3)]
     said = "validation AUC 0.8500 with seed 1, below the threshold 0.8600"
     assert found.below(records) == (said,)
@@ -276,21 +284,21 @@ def driven(plan, low, retrained_low=(), unmoved=()):
     """
 
     def record(task):
-        told = task.settings()
-        if told["kind"] == "choice":
+        config = task.config()
+        if config["name"] == "choice":
             again = task.tried[0].of.retrain
             why = tuple(retrained_low) if again else ()
-            return Record(told, {"index": 0}, unreliable=why, name=task.name)
-        if told["kind"] == "train":
+            return Record(config, {"index": 0}, unreliable=why, name=task.name)
+        if config["name"] == "train":
             bad = task.recipe != "vanilla" and not task.retrain and task.seed in low
             kept = -1 if task.retrain and task.seed in unmoved else 3
             auc = 0.8 if bad else 0.9
-            return Record(told, {"auc_validation": auc, "epoch_kept": kept}, name=task.name)
-        if told["kind"] == "validation":
-            found = {"auc_validation": 0.9, "precision": 0.5}
-            return Record(told, found, name=task.name)
-        found = {"precision": 0.5, "precision_rows": [0.5, 0.5], "auc": 0.9, "auc_attacked": 0.9}
-        return Record(told, found, name=task.name)
+            return Record(config, {"auc_validation": auc, "epoch_kept": kept}, name=task.name)
+        if config["name"] == "validation":
+            measured = {"auc_validation": 0.9, "precision": 0.5}
+            return Record(config, measured, name=task.name)
+        measured = {"precision": 0.5, "precision_rows": [0.5, 0.5], "auc": 0.9, "auc_attacked": 0.9}
+        return Record(config, measured, name=task.name)
 
     try:
         wanted = next(plan)
@@ -303,14 +311,14 @@ def driven(plan, low, retrained_low=(), unmoved=()):
 def test_a_seed_below_the_threshold_takes_its_row_out_of_the_race():
     grid = Grid(("adult",), ("wd",), seeds=2)
     said = "validation AUC 0.8000 with seed 1, below the threshold 0.8900"
-    for plan in (spec("table8", "adult").plan, PICTURES["figure7"].plan):
+    for plan in (table_spec("table8", "adult").plan, FIGURES["figure7"].plan):
         assert driven(plan(grid, "adult", "wd"), low={1}).unreliable == (said,)
         assert driven(plan(grid, "adult", "wd"), low=()).unreliable == ()
 
 
 def test_a_retrained_choice_below_the_threshold_takes_its_numbers_out():
     grid = Grid(("adult",), ("wd",), seeds=2)
-    found = driven(spec("table8", "adult").plan(grid, "adult", "wd"), (), ["too low"])
+    found = driven(table_spec("table8", "adult").plan(grid, "adult", "wd"), (), ["too low"])
     assert found.unreliable == ()
     assert {key: some.below for key, some in found.numbers.items()} == {
         "scratch": "",
@@ -319,13 +327,12 @@ def test_a_retrained_choice_below_the_threshold_takes_its_numbers_out():
         "cauc,_retrained": "too low",
     }
     assert found.chosen == {"weight_decay": 1e-4, "retrained weight_decay": 1e-4}
-    part = next(p for p in spec("table8", "adult").parts if p.key == "retrained")
-    assert measured(part, {"wd": found}) == {}
+    assert not found.races("retrained")
 
 
 def test_a_retraining_that_kept_nothing_is_no_number():
     grid = Grid(("adult",), ("wd",), seeds=3)
-    plan = spec("table8", "adult").plan
+    plan = table_spec("table8", "adult").plan
     found = driven(plan(grid, "adult", "wd"), (), unmoved={0, 2}).numbers
     said = "no epoch kept Vanilla's ranking or AUC (seeds 0, 2), so it is Vanilla still"
     assert {key: some.failed for key, some in found.items()} == {
@@ -335,12 +342,12 @@ def test_a_retraining_that_kept_nothing_is_no_number():
         "cauc,_retrained": said,
     }
     assert driven(plan(grid, "adult", "wd"), ()).numbers["retrained"].failed is None
-    cl = driven(spec("table1", "adult").plan(grid, "adult", "cl"), (), unmoved={1}).numbers
+    cl = driven(table_spec("table1", "adult").plan(grid, "adult", "cl"), (), unmoved={1}).numbers
     assert all("(seed 1)" in some.failed for some in cl.values())
 
 
 def test_vanilla_is_no_retraining():
-    again = replace(SPEC, parts=(replace(SPEC.parts[0], retrain=True), SPEC.parts[1]))
+    again = replace(SPEC, columns=(replace(SPEC.columns[0], retrain=True), SPEC.columns[1]))
     assert marks(made(claim("vanilla", [0.9]), claim("wd", [0.5]), spec=again)) == {
         "vanilla": ("", ""),
         "wd": ("best", ""),
@@ -348,7 +355,7 @@ def test_vanilla_is_no_retraining():
 
 
 def test_the_page_names_how_a_retraining_stops():
-    about = spec("table8", "adult").about
+    about = table_spec("table8", "adult").about
     assert f"falls below {signature(fit).parameters['agree'].default}" in about
     assert f"for {RETRAINING_EPOCHS} epochs at most" in about
     assert f"the AUC by more than {SLACK}" in about
@@ -356,10 +363,10 @@ def test_the_page_names_how_a_retraining_stops():
 
 def test_a_retraining_takes_a_tenth_of_the_learning_rate():
     for recipe in ("r2et", "wd"):
-        scratch, again = (Train("adult", recipe, retrain=retrain) for retrain in (False, True))
+        scratch, again = (TrainTask("adult", recipe, retrain=retrain) for retrain in (False, True))
         usual = RECIPES[recipe].lr
-        assert scratch.chosen(RECIPES[recipe]).lr == usual
-        assert again.chosen(RECIPES[recipe]).lr == pytest.approx(usual / 10)
+        assert scratch.settings(RECIPES[recipe]).lr == usual
+        assert again.settings(RECIPES[recipe]).lr == pytest.approx(usual / 10)
 
 
 def test_what_cannot_be_retrained_or_only_that(tmp_path):
@@ -378,13 +385,13 @@ def test_what_cannot_be_retrained_or_only_that(tmp_path):
         ("er", {}, False, "table1", 84.2),
         ("er", {"rows": 5, "steps": 3}, False, "table1", 84.2),
         ("mse", {}, False, "table1", 99.7),
-        ("er", {"k": 2}, False, "table7", papers()["table7"]["vanilla"]["compas"][0]),
+        ("er", {"k": 2}, False, "table7", paper_tables()["table7"]["vanilla"]["compas"][0]),
         (
             "er",
             {"explainer": "smoothgrad"},
             False,
             "table2",
-            papers()["table2"]["vanilla"]["compas"][1],
+            paper_tables()["table2"]["vanilla"]["compas"][1],
         ),
         ("er", {}, True, "table8", 84.2),
         ("er", {"constraint": "gda", "share": 1.0}, False, None, None),
@@ -395,13 +402,13 @@ def test_what_cannot_be_retrained_or_only_that(tmp_path):
             {"hessian": True},
             False,
             "table5",
-            papers()["table5"]["vanilla"]["compas"][1],
+            paper_tables()["table5"]["vanilla"]["compas"][1],
         ),
         ("mse", {"k": 2}, False, None, None),
     ],
 )
 def test_a_record_has_the_papers_figure_of_the_same_thing(kind, options, retrain, table, number):
-    of = Train("compas", "vanilla", retrain=retrain)
-    told = Measure(of, kind, tuple(options.items())).reported() or {}
-    assert told.get("table") == table
-    assert told.get("adversarial" if kind == "thickness" else "precision") == number
+    of = TrainTask("compas", "vanilla", retrain=retrain)
+    reported = MeasureTask(of, kind, tuple(options.items())).reported() or {}
+    assert reported.get("table") == table
+    assert reported.get("adversarial" if kind == "thickness" else "precision") == number

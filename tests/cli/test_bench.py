@@ -36,7 +36,7 @@ def test_a_table_in_every_format(tmp_path):
     [
         (["table11"], "one of table1, .*did you mean table1"),
         (["table1", "--datasets", "adlut"], r"datasets must be .*\(did you mean adult\?\), got"),
-        (["table1", "--datasets", "kki"], "got 'kki', which is known but has no case here"),
+        (["table1", "--datasets", "kki"], "got 'kki', which is known but has no benchmark"),
         (["table1", "--recipes", "r2et-n"], r"recipes must be .*did you mean r2et-nh"),
         (["table1", "--recipes", "nowhere:thing"], "recipes must be importable, got 'nowhere"),
         (["table1", "--recipes", "json:dumps"], "json:dumps must be a Recipe or a Method"),

@@ -10,14 +10,14 @@ if TYPE_CHECKING:
     from r2et.bench.grid import Grid
     from r2et.bench.method import Method
     from r2et.bench.record import Record, Records
-    from r2et.bench.run import Outcome, Runner, run_figure, run_table
+    from r2et.bench.run import BenchOutcome, Runner, run_figure, run_table
 
 # Imported when they are asked for: a worker needs no pictures.
 EXPORTS = {
     "Claim": "claim",
     "Grid": "grid",
     "Method": "method",
-    "Outcome": "run",
+    "BenchOutcome": "run",
     "Record": "record",
     "Records": "record",
     "Runner": "run",
@@ -26,10 +26,10 @@ EXPORTS = {
     "run_table": "run",
 }
 __all__ = [
+    "BenchOutcome",
     "Claim",
     "Grid",
     "Method",
-    "Outcome",
     "Record",
     "Records",
     "Runner",

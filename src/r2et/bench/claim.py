@@ -18,12 +18,17 @@ TIED = 0.05  # share of rows ranked by feature number from which on P@k measures
 
 
 @dataclass(frozen=True)
-class Figures:
-    """One number of a row: a value per seed, the papers' figure, and whose records say so.
+class SeedValues:
+    """One number of a row of a table.
 
-    rows: the mean over seeds for each test row. failed: why there is no value. unreliable: what
-    speaks against it. below: why it does not race, where that is not so of the whole row. tied: the
-    largest share, among seeds, of rows whose scores are equal at the border.
+    seeds: a value per seed.
+    reported: the papers' figure.
+    rows: the mean over seeds for each test row.
+    records: names of the records behind it.
+    failed: why there is no value.
+    unreliable: what speaks against it.
+    below: why it does not race, where that is not so of the whole row.
+    tied: the largest share, among seeds, of rows whose scores are equal at the border.
     """
 
     seeds: tuple[float, ...] = ()
@@ -48,9 +53,14 @@ class Figures:
 
 @dataclass(frozen=True)
 class Claim:
-    """What a table says of one recipe on one data set, and what it rests on.
+    """What a table says of one recipe on one dataset, and what it rests on.
 
-    choices, trained: names of the records of the choice and of the trainings that were compared.
+    chosen: the settings that were selected.
+    unreliable: why the row does not race.
+    numbers: by the key of their column.
+    settings: those of the run.
+    made: versions, machine, date and seconds of its records together.
+    choices, trained: names of the records of the selection and of the trainings it compared.
     candidates: what was tried with the first seed, on validation rows.
     """
 
@@ -59,7 +69,7 @@ class Claim:
     recipe: str
     chosen: Mapping[str, Any]
     unreliable: tuple[str, ...]
-    numbers: Mapping[str, Figures]
+    numbers: Mapping[str, SeedValues]
     settings: Mapping[str, Any] = field(default_factory=dict)
     made: Mapping[str, Any] = field(default_factory=dict)
     choices: tuple[str, ...] = ()
@@ -77,35 +87,48 @@ class Claim:
 
     def races(self, key: str) -> bool:
         """Whether a number is compared with others': accurate enough, and not by ties."""
-        some = self.numbers[key]
-        return not (self.unreliable or some.below or some.mean is None or self.tied(key))
+        values = self.numbers[key]
+        return not (self.unreliable or values.below or values.mean is None or self.tied(key))
 
     def lacks(self, *reasons: str) -> bool:
         """Whether a number is missing for one of these reasons."""
         failed = [some.failed or "" for some in self.numbers.values()]
         return any(reason in why for reason in reasons for why in failed)
 
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return {"format": FORMAT, **asdict(self)}
+
     def to_json(self) -> str:
         """The file's text; rows of numbers stay on one line."""
-        return readable({"format": FORMAT, **asdict(self)})
+        return readable(self.to_dict())
 
     @classmethod
     def from_json(cls, text: str, source: str) -> Claim:
         """A stored claim; one that is none is refused in a sentence."""
         try:
-            told = json.loads(text)
-            if told.pop("format") != FORMAT:
-                raise ValueError(f"its format is not {FORMAT}")
-            numbers = {}
-            for name, some in told.pop("numbers").items():
-                lists = {n: tuple(some[n]) for n in ("seeds", "rows", "records", "unreliable")}
-                numbers[name] = Figures(**{**some, **lists})
-            names = ("unreliable", "choices", "trained")
-            lists = {name: tuple(told.get(name, ())) for name in names}
-            return cls(**{**told, **lists}, numbers=numbers)
+            return cls.from_dict(json.loads(text))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            said = f"{source} ({type(error).__name__}: {error})"
-            raise InputError(f"bench: a claim must be a file of r2et bench, got {said}.") from error
+            raise no_file_of_ours("claim", source, error) from error
+
+    @classmethod
+    def from_dict(cls, stored: dict[str, Any]) -> Claim:
+        """From the data of its file."""
+        if stored["format"] != FORMAT:
+            raise ValueError(f"its format is not {FORMAT}")
+        numbers = {}
+        for name, values in stored["numbers"].items():
+            lists = {n: tuple(values[n]) for n in ("seeds", "rows", "records", "unreliable")}
+            numbers[name] = SeedValues(**{**values, **lists})
+        lists = {n: tuple(stored.get(n, ())) for n in ("unreliable", "choices", "trained")}
+        rest = {n: value for n, value in stored.items() if n != "format"}
+        return cls(**{**rest, **lists, "numbers": numbers})
+
+
+def no_file_of_ours(kind: str, source: str, error: Exception) -> InputError:
+    """A sentence about a file that is no claim or panel."""
+    reason = f"{source} ({type(error).__name__}: {error})"
+    return InputError(f"bench: a {kind} must be a file of r2et bench, got {reason}.")
 
 
 class Storable(Protocol):
@@ -130,8 +153,8 @@ def save_claims(claims: Iterable[Storable], folder: Path) -> None:
 
 def load_claims(folder: Path, table: str) -> list[Claim]:
     """The claims of one table, in the order of their names."""
-    found = sorted((folder / table).glob("*.json"))
-    return [Claim.from_json(path.read_text(encoding="utf-8"), str(path)) for path in found]
+    paths = sorted((folder / table).glob("*.json"))
+    return [Claim.from_json(path.read_text(encoding="utf-8"), str(path)) for path in paths]
 
 
 def made_with(records: Iterable[Record]) -> dict[str, Any]:

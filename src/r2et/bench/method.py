@@ -14,6 +14,7 @@ from typing import Any
 
 from torch import nn
 
+from r2et.config import Configurable
 from r2et.data import Data
 from r2et.errors import InputError, first_line, require
 from r2et.train import RECIPES, Recipe
@@ -21,8 +22,8 @@ from r2et.train.defaults import default_network
 
 
 @dataclass(frozen=True)
-class Method(ABC):
-    """A way to train that is no recipe. Its settings are its fields; its module is part of them.
+class Method(Configurable, ABC):
+    """A way to train that is no recipe. Its config is its fields, and its module's source.
 
     The stored network is `network(...)` with the weights of what `train` returns.
     """
@@ -54,22 +55,22 @@ def method(name: str) -> Recipe | Method:
     if os.getcwd() not in sys.path:  # stays: workers look where this process does
         sys.path.append(os.getcwd())
     try:
-        found: Any = getattr(importlib.import_module(module), attribute)
-        if isinstance(found, type) and issubclass(found, Method):
-            found = found()
+        named: Any = getattr(importlib.import_module(module), attribute)
+        if isinstance(named, type) and issubclass(named, Method):
+            named = named()
     except Exception as error:  # somebody's module may raise anything
-        said = f"{name!r} ({type(error).__name__}: {first_line(error)})"
-        raise InputError(f"bench: recipes must be importable, got {said}.") from error
-    good = isinstance(found, Recipe | Method)
-    require(good, "bench", name, "a Recipe or a Method", type(found).__name__)
-    checked: Recipe | Method = found
+        reason = f"{name!r} ({type(error).__name__}: {first_line(error)})"
+        raise InputError(f"bench: recipes must be importable, got {reason}.") from error
+    kind = type(named).__name__
+    require(isinstance(named, Recipe | Method), "bench", name, "a Recipe or a Method", kind)
+    checked: Recipe | Method = named
     return checked
 
 
-def source_of(found: object) -> str | None:
+def source_of(written: object) -> str | None:
     """A hash of the module that a method or penalty is written in: edited, it is another one."""
     try:
-        text = inspect.getsource(sys.modules[type(found).__module__])
+        text = inspect.getsource(sys.modules[type(written).__module__])
     except (OSError, TypeError, KeyError):  # written into an interpreter
         return None
     return hashlib.sha256(text.encode()).hexdigest()[:16]

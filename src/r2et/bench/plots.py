@@ -10,25 +10,17 @@ import matplotlib
 import numpy as np
 import torch
 from matplotlib.colors import ListedColormap, to_rgba
-from scipy.stats import spearmanr
 
-from r2et.bench.cases import case
-from r2et.bench.groups import ADDITIONS, BASELINE, family
+from r2et.bench.figure_statistics import QUANTITIES, spearman
 from r2et.bench.panel import Panel
+from r2et.bench.papers import ADDITIONS, BASELINE, is_r2et_family
+from r2et.bench.registry import find_benchmark
+from r2et.metrics import pareto_front
 from r2et.rank import top_k_mask
 
 BLUE, ORANGE, GREY, RED = "#006BA4", "#FF800E", "#595959", "#C85200"
 MARKS = (("o", BLUE), ("s", ORANGE), ("^", GREY), ("D", "#009E73"), ("v", "#CC79A7"))
 ATTACKS = {"er": "ERAttack", "mse": "MSE attack", "strong": "StrongAttack"}
-# What steps to the first flip are compared with: the first two in Figure 2, four in Figure 4.
-QUANTITIES = {
-    "adversarial_rows": "thickness, adversarial",
-    "hessian_rows": "Hessian norm",
-    "gaussian_rows": "thickness, Gaussian, mean",
-    "gaussian_least_rows": "thickness, Gaussian, least",
-    "adversarial_last_rows": "thickness, to the attack's last point",
-    "adversarial_gap_rows": "mean gap, adversarial",
-}
 ALLOWED = 2  # the sensitivity, in %, up to which the papers choose an attack, Figure 6
 Point = tuple[float, float]
 
@@ -36,39 +28,6 @@ Point = tuple[float, float]
 def columns(points: Sequence[Point]) -> tuple[list[float], list[float]]:
     """What matplotlib takes: all x, then all y."""
     return [x for x, _ in points], [y for _, y in points]
-
-
-def correlation(
-    steps: Sequence[int], values: Sequence[float | None], *, every: bool = False
-) -> tuple[float, int]:
-    """Spearman's between steps and values, over rows that flipped; and how many these are.
-
-    every: rows that never flip count as well, all of them as later than any that does.
-    """
-    late = max(steps, default=0) + 1
-    times = [s if s > 0 else late for s in steps]
-    both = zip(steps, times, values, strict=True)
-    pairs = [(t, v) for s, t, v in both if v is not None and (every or s > 0)]
-    if len(pairs) < 3 or len({s for s, _ in pairs}) < 2 or len({v for _, v in pairs}) < 2:
-        return math.nan, len(pairs)
-    return float(spearmanr(*zip(*pairs, strict=True)).statistic), len(pairs)
-
-
-def correlations(panel: Panel, name: str, *, every: bool) -> list[float]:
-    """Of one quantity with the steps to the first flip, for each seed; nan where there is none."""
-    seeds = panel.values["seeds"]
-    return [correlation(s["first_flip_rows"], s[name], every=every)[0] for s in seeds]
-
-
-def spearman(panel: Panel, name: str, *, every: bool = True) -> str:
-    """The same as text: the mean over seeds, and their range."""
-    every_seed = correlations(panel, name, every=every)
-    found = [rho for rho in every_seed if not math.isnan(rho)]
-    if not found:
-        return "none"
-    low, high = f"{min(found):.2f}", f"{max(found):.2f}"
-    span = f" ({low} to {high})" if len(found) > 1 else ""
-    return f"{sum(found) / len(found):.2f}{span}"
 
 
 def scatter(axes: Any, panel: Panel, name: str) -> None:
@@ -79,17 +38,17 @@ def scatter(axes: Any, panel: Panel, name: str) -> None:
     seed = panel.values["seeds"][0]
     steps, values = seed["first_flip_rows"], seed[name]
     rows = [(v, s) for s, v in zip(steps, values, strict=True) if v is not None]
-    good, held = [r for r in rows if r[1] > 0], [v for v, s in rows if s <= 0]
-    above = 1.08 * max((s for _, s in good), default=1)
+    flipped, held = [r for r in rows if r[1] > 0], [v for v, s in rows if s <= 0]
+    above = 1.08 * max((s for _, s in flipped), default=1)
     face = "none" if panel.unreliable else BLUE
-    told: dict[str, Any] = {"lw": 0.5, "alpha": 0.5, "edgecolor": BLUE, "facecolor": face}
-    axes.scatter(*columns(good), s=7, label="a row, at its first flip", **told)
-    told |= {"marker": "^", "edgecolor": RED, "facecolor": "none"}
-    axes.scatter(held, [above] * len(held), s=16, label="a row that never flips", **told)
+    style: dict[str, Any] = {"lw": 0.5, "alpha": 0.5, "edgecolor": BLUE, "facecolor": face}
+    axes.scatter(*columns(flipped), s=7, label="a row, at its first flip", **style)
+    style |= {"marker": "^", "edgecolor": RED, "facecolor": "none"}
+    axes.scatter(held, [above] * len(held), s=16, label="a row that never flips", **style)
     if name == "hessian_rows":
         axes.set_xscale("log")
-    said = f"Spearman {spearman(panel, name)}"
-    axes.set(title=f"{panel.data}, {panel.recipe}\n{said}", xlabel=QUANTITIES[name])
+    title = f"{panel.data}, {panel.recipe}\nSpearman {spearman(panel, name)}"
+    axes.set(title=title, xlabel=QUANTITIES[name])
     axes.set_ylabel("steps to first flip")
 
 
@@ -98,12 +57,12 @@ def saliency(panel: Panel, row: int, when: str) -> tuple[Any, Any]:
 
     Of pairs of pictures the explained one; what is no picture is one line of features.
     """
-    told = panel.values["shown"][row][when]
-    least = min((v for v in told if v is not None), default=0.0)
-    scores = torch.tensor([[least if v is None else v for v in told]], dtype=torch.float64)
+    stored = panel.values["shown"][row][when]
+    least = min((v for v in stored if v is not None), default=0.0)
+    scores = torch.tensor([[least if v is None else v for v in stored]], dtype=torch.float64)
     sides = tuple(panel.values["shape"][-2:])
-    sides = sides if len(sides) == 2 and math.prod(sides) == len(told) else (1, len(told))
-    chosen = top_k_mask(scores, case(panel.data).k)
+    sides = sides if len(sides) == 2 and math.prod(sides) == len(stored) else (1, len(stored))
+    chosen = top_k_mask(scores, find_benchmark(panel.data).k)
     return scores.reshape(sides).numpy(), chosen.reshape(sides).numpy()
 
 
@@ -112,7 +71,7 @@ def maps(axes: Any, panel: Panel, name: str) -> None:
 
     Crosses: what the attack has driven from the top k.
     """
-    when, row, k = name.split()[0], int(name.split()[1]), case(panel.data).k
+    when, row, k = name.split()[0], int(name.split()[1]), find_benchmark(panel.data).k
     scores, chosen = saliency(panel, row, when)
     shape = "equal" if len(scores) > 1 else "auto"
     for part, shades, low, high in ((~chosen, "Greys", 0.0, 0.35), (chosen, "Reds", 0.5, 1.0)):
@@ -128,21 +87,18 @@ def maps(axes: Any, panel: Panel, name: str) -> None:
 
 
 def front(points: Sequence[Point], low: bool) -> list[Point]:
-    """The Pareto front, of points where less (or more) of both is better."""
-    sign = 1 if low else -1
-    found: list[Point] = []
-    for x, y in sorted(points, key=lambda p: (sign * p[0], sign * p[1])):
-        if not found or sign * y < sign * found[-1][1]:
-            found.append((x, y))
-    return found
+    """The Pareto front, of points where less (or more) of both is better; the best x first."""
+    sign, different = -1 if low else 1, list(dict.fromkeys(points))
+    best = pareto_front([(sign * x, sign * y) for x, y in different])
+    return [different[i] for i in reversed(best)]
 
 
 def draw_front(
     axes: Any, points: Sequence[Point], ring: float = 0, label: str = "Pareto front", **more: Any
 ) -> None:
     """The front as a line, its points in rings of this size."""
-    told = {"color": RED, "lw": 1.2, "zorder": 0.5, "marker": "o", "fillstyle": "none"}
-    axes.plot(*columns(points), ms=ring, label=label, **{**told, **more})
+    style = {"color": RED, "lw": 1.2, "zorder": 0.5, "marker": "o", "fillstyle": "none"}
+    axes.plot(*columns(points), ms=ring, label=label, **{**style, **more})
 
 
 def constrained(axes: Any, panel: Panel, name: str) -> None:
@@ -166,8 +122,8 @@ def constrained(axes: Any, panel: Panel, name: str) -> None:
             axes.scatter(*points[-1], s=sizes[p["share"]], marker=mark, ec=colour, fc=face)
     draw_front(axes, front(points, low=True))
     best = sorted((y, x) for x, y in points if x <= ALLOWED)[:1]
-    told = {"s": 90, "lw": 1, "color": "black", "label": "least P@k at 2 % sensitivity or less"}
-    axes.scatter(*columns(best)[::-1], marker=(6, 2, 0), **told)
+    style = {"s": 90, "lw": 1, "color": "black", "label": "least P@k at 2 % sensitivity or less"}
+    axes.scatter(*columns(best)[::-1], marker=(6, 2, 0), **style)
     axes.set_title(f"{panel.data}, {panel.recipe}, {ATTACKS[name]}")
     axes.set(xlabel="sensitivity, %", ylabel="P@k of rows that keep their prediction, %")
 
@@ -178,9 +134,9 @@ def spread(heights: Sequence[float], gap: float) -> list[float]:
     steps = gap * np.arange(len(heights))
     free = np.array(heights)[order] - steps
     up, down = np.maximum.accumulate(free), np.minimum.accumulate(free[::-1])[::-1]
-    found = np.empty(len(heights))
-    found[order] = np.clip((up + down) / 2, 0, max(0.0, 1 - steps[-1])) + steps
-    return [float(height) for height in found]
+    placed = np.empty(len(heights))
+    placed[order] = np.clip((up + down) / 2, 0, max(0.0, 1 - steps[-1])) + steps
+    return [float(height) for height in placed]
 
 
 def places(panels: Sequence[Panel], name: str) -> dict[str, Point]:
@@ -194,8 +150,8 @@ def places(panels: Sequence[Panel], name: str) -> dict[str, Point]:
 
 def counted(panels: Sequence[Panel], placed: dict[str, Point], papers: bool = False) -> list[Point]:
     """Points of recipes that can be on a front; papers: without our additions."""
-    good = [p.recipe for p in panels if not p.unreliable and p.recipe != BASELINE]
-    return [placed[name] for name in good if not (papers and name in ADDITIONS)]
+    racing = [p.recipe for p in panels if not p.unreliable and p.recipe != BASELINE]
+    return [placed[name] for name in racing if not (papers and name in ADDITIONS)]
 
 
 def trade_off(axes: Any, panels: Sequence[Panel], name: str) -> None:
@@ -220,15 +176,15 @@ def trade_off(axes: Any, panels: Sequence[Panel], name: str) -> None:
     low, high = low - 1 - 0.04 * (high - low), high + 1 + 0.04 * (high - low)
     heights = spread([(y - low) / (high - low) for _, y in points], 0.075)
     for panel, point, height in zip(some, points, heights, strict=True):
-        kin = family(panel.recipe)
+        kin = is_r2et_family(panel.recipe)
         mark, colour, label = ("^", ORANGE, "R2ET, ours too") if kin else ("o", BLUE, "others")
         face, label = (
             ("white", "AUC too low, off the fronts") if panel.unreliable else (colour, label)
         )
         axes.scatter(*point, s=26, marker=mark, ec=colour, fc=face, label=label)
         thin = {"arrowstyle": "-", "color": colour, "lw": 0.5, "shrinkB": 3}
-        told = {"textcoords": "axes fraction", "va": "center", "arrowprops": thin}
-        axes.annotate(panel.recipe, point, (1.04, height), zorder=0, **told)
+        style = {"textcoords": "axes fraction", "va": "center", "arrowprops": thin}
+        axes.annotate(panel.recipe, point, (1.04, height), zorder=0, **style)
     axes.set_ylim(low, high)
     axes.set(title=f"{panels[0].data}, {ATTACKS[attack]}", ylabel="P@k, %")
     axes.set_xlabel("cAUC" if accuracy == "auc" else "aAUC, of the attacked rows")

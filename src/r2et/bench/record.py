@@ -10,12 +10,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from r2et.config import config_key
 from r2et.errors import InputError, require
 from r2et.files import write
 
-FORMAT = "r2et-bench/1"
+FORMAT = "r2et-bench/2"
 ASIDE = ".aside"
-OTHERWISE = "it is of other settings than its name says"
+OTHERWISE = "it is of another config than its name says"
 OF_NETWORK = "of_network_sha256"  # in a measurement: the network that it is of
 
 
@@ -23,12 +24,16 @@ OF_NETWORK = "of_network_sha256"  # in a measurement: the network that it is of
 class Record:
     """What came of one task.
 
-    task: its settings. measured: what was found. reported: the papers' figures, None where there
-    are none. unreliable: reasons not to trust the measured. failed: why there is nothing measured.
+    config: that of the task.
+    measured: what was measured.
+    reported: the papers' figures, None where there are none.
+    unreliable: reasons not to trust the measured.
+    failed: why there is nothing measured.
     made: versions, machine and durations, the part that differs from run to run.
+    name: of its file.
     """
 
-    task: dict[str, Any]
+    config: dict[str, Any]
     measured: dict[str, Any] = field(default_factory=dict)
     reported: dict[str, Any] | None = None
     unreliable: tuple[str, ...] = ()
@@ -36,11 +41,11 @@ class Record:
     made: dict[str, Any] = field(default_factory=dict)
     name: str = ""
 
-    def told(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON; the name is that of the file."""
         return {
             "format": FORMAT,
-            "task": self.task,
+            "config": self.config,
             "measured": self.measured,
             "reported": self.reported,
             "unreliable": list(self.unreliable),
@@ -49,35 +54,35 @@ class Record:
         }
 
     @classmethod
-    def of(cls, told: Any, name: str) -> Record:
+    def from_dict(cls, stored: Any, name: str) -> Record:
         """From the same data; ValueError says what is wrong with it."""
-        if not isinstance(told, dict) or told.get("format") != FORMAT:
+        if not isinstance(stored, dict) or stored.get("format") != FORMAT:
             raise ValueError(f"its format is not {FORMAT}")
-        kinds = {"task": dict, "measured": dict, "unreliable": list, "made": dict}
+        kinds = {"config": dict, "measured": dict, "unreliable": list, "made": dict}
         for part, kind in kinds.items():
-            if not isinstance(told.get(part), kind):
+            if not isinstance(stored.get(part), kind):
                 raise ValueError(f"it has no {part}")
-        words = [*told["unreliable"], told.get("failed") or ""]
-        if not all(isinstance(word, str) for word in words):
+        reasons = [*stored["unreliable"], stored.get("failed") or ""]
+        if not all(isinstance(reason, str) for reason in reasons):
             raise ValueError("its reasons are no sentences")
         return cls(
-            task=told["task"],
-            measured=told["measured"],
-            reported=told.get("reported"),
-            unreliable=tuple(told["unreliable"]),
-            failed=told.get("failed"),
-            made=told["made"],
+            config=stored["config"],
+            measured=stored["measured"],
+            reported=stored.get("reported"),
+            unreliable=tuple(stored["unreliable"]),
+            failed=stored.get("failed"),
+            made=stored["made"],
             name=name,
         )
 
     def to_json(self) -> str:
         """The file's text; rows of numbers stay on one line."""
-        return readable(self.told())
+        return readable(self.to_dict())
 
 
-def readable(told: Mapping[str, Any]) -> str:
+def readable(data: Mapping[str, Any]) -> str:
     """JSON for people too: indented, but a row of numbers on one line."""
-    return _indented(told, "\n") + "\n"
+    return _indented(data, "\n") + "\n"
 
 
 def _indented(value: Any, margin: str) -> str:
@@ -93,22 +98,16 @@ def _indented(value: Any, margin: str) -> str:
     return plain
 
 
-def digest(settings: Mapping[str, Any]) -> str:
-    """Sixteen letters that stand for settings, in whatever order they are given."""
-    text = json.dumps(settings, sort_keys=True, allow_nan=False)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
 def parse(path: Path) -> Record:
     """A record's file; ValueError says what is wrong with it."""
-    return Record.of(json.loads(path.read_text(encoding="utf-8")), path.stem)
+    return Record.from_dict(json.loads(path.read_text(encoding="utf-8")), path.stem)
 
 
 def prepared(folder: str | os.PathLike[str]) -> Path:
     """The folder, with places for records and networks in it."""
     place = Path(folder)
-    good = "\0" not in str(folder) and (place.is_dir() or not place.exists())
-    require(good, "bench", "out", "a folder", str(folder))
+    usable = "\0" not in str(folder) and (place.is_dir() or not place.exists())
+    require(usable, "bench", "out", "a folder", str(folder))
     try:
         for part in ("records", "models"):
             (place / part).mkdir(parents=True, exist_ok=True)
@@ -120,9 +119,10 @@ def prepared(folder: str | os.PathLike[str]) -> Path:
 class Records:
     """A folder of records and of the networks that belong to them.
 
-    notes: files that were set aside, in sentences; say: is told each at once, as a run may end in
-    an error. A record that cannot be read, or that says something else than its name, is renamed,
-    never removed.
+    notes: files that were set aside, in sentences.
+    say: hears each at once, as a run may end in an error.
+    A record that cannot be read, or that says something else than its name, is renamed, never
+    removed.
     """
 
     def __init__(
@@ -137,26 +137,21 @@ class Records:
         for path in sorted((self.folder / "records").glob("*.json")):
             self._read(path)
 
-    def find(
-        self, name: str, settings: Mapping[str, Any], needs: Iterable[str] = ()
-    ) -> Record | None:
-        """The record of this name, if it is there, of these settings, and has its network.
+    def find(self, name: str, needs: Iterable[str] = ()) -> Record | None:
+        """The record of this name, if it is there and has its network.
 
         needs: names of what it was measured of; of an older network, it does not count.
         """
-        found = self._known.get(name)
-        if found is None:
+        record = self._known.get(name)
+        if record is None:
             return None
         path = self.folder / "records" / f"{name}.json"
-        if found.task != json.loads(json.dumps(settings)):
-            self._aside(path, OTHERWISE)
-            return None
-        of = found.measured.get(OF_NETWORK)
+        of = record.measured.get(OF_NETWORK)
         trained = {self._known[n].measured.get("network_sha256") for n in needs if n in self._known}
         if of is not None and trained and of not in trained:
             self._aside(path, "it is of another network than the one that is here")
             return None
-        network = found.measured.get("network_sha256")
+        network = record.measured.get("network_sha256")
         if network is not None:
             try:
                 content = self.model(name)
@@ -166,7 +161,7 @@ class Records:
             if hashlib.sha256(content).hexdigest() != network:
                 self._aside(path, "its network is not the one that it names")
                 return None
-        return found
+        return record
 
     def model(self, name: str) -> bytes:
         """The stored weights that belong to a record."""
@@ -193,19 +188,20 @@ class Records:
             self._aside(path, "it is a folder")
             return
         try:
-            found = parse(path)
-        except (ValueError, UnicodeDecodeError) as error:
-            what = "half written or not JSON" if isinstance(error, json.JSONDecodeError) else error
-            self._aside(path, str(what))
+            record = parse(path)
+            key = config_key(record.config)
+        except (ValueError, TypeError) as error:
+            broken = isinstance(error, json.JSONDecodeError)
+            self._aside(path, "half written or not JSON" if broken else str(error))
         except OSError as error:
-            said = f"{path} ({error.strerror or error})"
-            what = "files that can be read"
-            raise InputError(f"bench: records must be {what}, got {said}.") from error
+            place = f"{path} ({error.strerror or error})"
+            text = f"bench: records must be files that can be read, got {place}."
+            raise InputError(text) from error
         else:
-            if not path.stem.endswith(digest(found.task)):  # a copy, or renamed
+            if not path.stem.endswith(key):  # a copy, or renamed
                 self._aside(path, OTHERWISE)
                 return
-            self._known[path.stem] = found
+            self._known[path.stem] = record
 
     def _aside(self, path: Path, why: str) -> None:
         number, new = 1, path.with_name(path.name + ASIDE)
@@ -224,5 +220,5 @@ class Records:
 
 def refused(path: Path, error: OSError) -> InputError:
     """What the system said about a file, in one sentence."""
-    found = f"{path} ({error.strerror or error}); what was there before is unchanged"
-    return InputError(f"bench: out must be a folder to write in, got {found}.")
+    place = f"{path} ({error.strerror or error}); what was there before is unchanged"
+    return InputError(f"bench: out must be a folder to write in, got {place}.")

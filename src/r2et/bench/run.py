@@ -8,20 +8,20 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from r2et.bench.cases import case, standing
 from r2et.bench.claim import Claim, save_claims
-from r2et.bench.draw import draw
-from r2et.bench.figures import PICTURES
+from r2et.bench.figure_layout import draw
+from r2et.bench.figure_plans import FIGURES
+from r2et.bench.figure_statistics import correlation_sentences
 from r2et.bench.grid import Grid
 from r2et.bench.panel import Panel
-from r2et.bench.reading import said
+from r2et.bench.paper_tables import table_spec
 from r2et.bench.record import Records, prepared, refused
-from r2et.bench.render import LEGEND, latex, markdown, page
+from r2et.bench.registry import dataset_title, find_benchmark
+from r2et.bench.result_table import ResultTable, make_table
 from r2et.bench.schedule import PASSING, Plan, Watch, carry_out
-from r2et.bench.table import Table, make_table
-from r2et.bench.tables import spec
+from r2et.bench.table_formats import LEGEND, latex, markdown, page
 from r2et.data.inventory import get, state
 from r2et.engine import Engine, engine
 from r2et.errors import InputError
@@ -30,19 +30,19 @@ from r2et.lock import reserved
 
 
 @dataclass(frozen=True)
-class Outcome:
+class BenchOutcome:
     """What a run made: tables and panels, the files they are in, and what there is to say."""
 
-    tables: list[Table] = field(default_factory=list)
+    tables: list[ResultTable] = field(default_factory=list)
     files: list[Path] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     panels: list[Panel] = field(default_factory=list)
 
-    def with_(self, other: Outcome) -> Outcome:
+    def with_(self, other: BenchOutcome) -> BenchOutcome:
         """This and another run's."""
         notes = list(dict.fromkeys([*self.notes, *other.notes]))
         files, panels = self.files + other.files, self.panels + other.panels
-        return Outcome(self.tables + other.tables, files, notes, panels)
+        return BenchOutcome(self.tables + other.tables, files, notes, panels)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON: every claim and panel, the files, the notes."""
@@ -54,9 +54,13 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Runner:
-    """Where things run and go. budget: seconds after which nothing more is begun.
+    """Where things run and go.
 
-    say: is told at once of files that are set aside.
+    out: the folder.
+    kind, workers, address: of the engine.
+    budget: seconds after which nothing more is begun.
+    watch: hears of each finished task.
+    say: hears at once of files that are set aside.
     """
 
     out: str | os.PathLike[str]
@@ -68,16 +72,16 @@ class Runner:
     say: Callable[[str], None] | None = None
 
     def __call__(
-        self, plans: Iterable[Plan], finish: Callable[[list[Any], Records], Outcome]
-    ) -> Outcome:
+        self, plans: Iterable[Plan], finish: Callable[[list[Any], Records], BenchOutcome]
+    ) -> BenchOutcome:
         """Carry out plans in the folder, alone, and make something of what they return there."""
         until = None if self.budget is None else time.monotonic() + self.budget
         with (
             opened(self.out, self.say) as records,
             engine(self.kind, self.workers, self.address) as run,
         ):
-            found = carry_out(plans, records, run, until=until, watch=self.watch)
-            return finish(found, records)
+            results = carry_out(plans, records, run, until=until, watch=self.watch)
+            return finish(results, records)
 
 
 @contextmanager
@@ -98,46 +102,69 @@ def opened(
 
 
 def plans_of(name: str, grid: Grid) -> list[Plan]:
-    """The plans of a table or a figure, one for each data set and recipe."""
+    """The plans of a table or a figure, one for each dataset and recipe."""
     both = [(data, recipe) for data in grid.datasets for recipe in grid.recipes]
-    if name in PICTURES:
-        return [PICTURES[name].plan(grid, *pair) for pair in both]
-    return [spec(name, pair[0]).plan(grid, *pair) for pair in both]
+    if name in FIGURES:
+        return [FIGURES[name].plan(grid, *pair) for pair in both]
+    return [table_spec(name, pair[0]).plan(grid, *pair) for pair in both]
 
 
-def run_table(name: str, grid: Grid, runner: Runner) -> Outcome:
-    """One of TABLE_NAMES or "leaderboard" over a grid: records, claims, and files of tables."""
-    at_hand(grid.datasets)
+def run_table(name: str, grid: Grid, runner: Runner) -> BenchOutcome:
+    """One of TABLE_NAMES or "leaderboard" over a grid: records, claims, and files of tables.
 
-    def finish(claims: list[Claim], records: Records) -> Outcome:
+    A row that is not whole is shown as an earlier run left it, if one did.
+    """
+    bring_data(grid.datasets)
+
+    def finish(claims: list[Claim], records: Records) -> BenchOutcome:
         place = records.folder / "claims"
-        whole = [claim for claim in claims if not claim.lacks(*PASSING)]
-        save_claims([claim for claim in whole if not _less(claim, place)], place)
-        tables = tables_of(name, grid.datasets, claims)
-        files = write_tables(spec(name, grid.datasets[0]).name, tables, records.folder)
-        return Outcome(tables, files, [*records.notes, *_cut(name, len(claims), len(whole))])
+        shown, whole = [], []
+        for claim in claims:
+            before = _stored(Claim, claim.name, place)
+            is_whole = not claim.lacks(*PASSING)
+            if is_whole:
+                whole.append(claim)
+            shown.append(claim if is_whole or before is None else before)
+            if is_whole and (before is None or not _has_more_seeds(before, claim)):
+                save_claims([claim], place)
+        tables = tables_of(name, grid.datasets, shown)
+        files = write_tables(table_spec(name, grid.datasets[0]).name, tables, records.folder)
+        return BenchOutcome(tables, files, [*records.notes, *_cut(name, len(claims), len(whole))])
 
     return runner(plans_of(name, grid), finish)
 
 
-def _less(claim: Claim, place: Path) -> bool:
-    """Whether there is a claim of the same that rests on more seeds."""
-    path = place / claim.name
+Stored = TypeVar("Stored", Claim, Panel)
+
+
+def _stored(kind: type[Stored], name: str, place: Path) -> Stored | None:
+    """What an earlier run left of a claim or a panel."""
+    path = place / name
     if not path.exists():
-        return False
-    before = Claim.from_json(path.read_text(encoding="utf-8"), str(path))
-    return bool(before.settings["seeds"] > claim.settings["seeds"])
+        return None
+    return kind.from_json(path.read_text(encoding="utf-8"), str(path))
 
 
-def run_figure(name: str, grid: Grid, runner: Runner) -> Outcome:
-    """One of PICTURES over a grid: records, panels, PNG and PDF."""
-    at_hand(grid.datasets)
+def _has_more_seeds(one: Claim, other: Claim) -> bool:
+    return bool(one.settings["seeds"] > other.settings["seeds"])
 
-    def finish(panels: list[Panel], records: Records) -> Outcome:
-        save_claims([p for p in panels if not p.failed], records.folder / "claims")
-        files = draw(name, PICTURES[name].title, panels, records.folder)
+
+def run_figure(name: str, grid: Grid, runner: Runner) -> BenchOutcome:
+    """One of FIGURES over a grid: records, panels, PNG and PDF."""
+    bring_data(grid.datasets)
+
+    def finish(panels: list[Panel], records: Records) -> BenchOutcome:
+        place = records.folder / "claims"
+        save_claims([panel for panel in panels if not panel.failed], place)
+        shown = []
+        for panel in panels:
+            is_cut = any(reason in (panel.failed or "") for reason in PASSING)
+            before = _stored(Panel, panel.name, place) if is_cut else None
+            shown.append(panel if before is None else before)
+        files = draw(name, FIGURES[name].title, shown, records.folder)
         failed = [f"bench: {p.data}, {p.recipe}: {p.failed}." for p in panels if p.failed]
-        return Outcome([], files, [*records.notes, *failed, *said(panels)], panels)
+        notes = [*records.notes, *failed, *correlation_sentences(shown)]
+        return BenchOutcome([], files, notes, panels)
 
     return runner(plans_of(name, grid), finish)
 
@@ -150,21 +177,23 @@ def _cut(name: str, count: int, whole: int) -> list[str]:
     return [f"bench: {left}: {why}."]
 
 
-def at_hand(datasets: Iterable[str]) -> None:
+def bring_data(datasets: Iterable[str]) -> None:
     """Bring all data here before anything is trained; what cannot be had is said at once."""
     for name in datasets:
-        case(name)
+        find_benchmark(name)
         if state(name) not in ("here", "built in"):
             get(name, "bench")
 
 
-def tables_of(name: str, datasets: Iterable[str], claims: Iterable[Claim]) -> list[Table]:
-    """One table per data set."""
-    some = list(claims)
-    return [make_table(spec(name, data), data, standing(data), some) for data in datasets]
+def tables_of(name: str, datasets: Iterable[str], claims: Iterable[Claim]) -> list[ResultTable]:
+    """One table per dataset."""
+    every = list(claims)
+    return [
+        make_table(table_spec(name, data), data, dataset_title(data), every) for data in datasets
+    ]
 
 
-def write_tables(name: str, tables: list[Table], folder: Path) -> list[Path]:
+def write_tables(name: str, tables: list[ResultTable], folder: Path) -> list[Path]:
     """name.md, name.tex and name.html."""
     title = tables[0].title
     head = f"# {title}\n\n"

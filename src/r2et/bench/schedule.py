@@ -18,13 +18,13 @@ from typing import Any, TypeAlias
 import torch
 
 from r2et.bench.record import Record, Records
-from r2et.bench.task import Done, Given, Task
+from r2et.bench.task import BenchTask, TaskInput, TaskResult
 from r2et.engine import LATER, Engine, Lost
 from r2et.errors import first_line
 from r2et.version import __version__
 
 # Asks for tasks, gets their records, asks for more; returns what it makes of them.
-Plan: TypeAlias = Generator[list[Task], list[Record], Any]
+Plan: TypeAlias = Generator[list[BenchTask], list[Record], Any]
 Watch: TypeAlias = Callable[[str, int, int], None]
 TOO_LATE = "not begun within the budget"
 PASSING = (TOO_LATE, "its worker ended")  # reasons that another run may not have
@@ -34,14 +34,16 @@ PASSING = (TOO_LATE, "its worker ended")  # reasons that another run may not hav
 class Work:
     """What a worker does: the task, timed; an error is a result as well."""
 
-    def __call__(self, item: tuple[Task, tuple[Given, ...]]) -> tuple[Done | str, dict[str, Any]]:
-        task, given = item
+    def __call__(
+        self, item: tuple[BenchTask, tuple[TaskInput, ...]]
+    ) -> tuple[TaskResult | str, dict[str, Any]]:
+        task, inputs = item
         began = time.perf_counter()
-        found: Done | str
+        result: TaskResult | str
         try:
-            found = task.do(given)
+            result = task.do(inputs)
         except (Exception, SystemExit) as error:  # one cell of a table; the others go on
-            found = f"{type(error).__name__}: {first_line(error)}"
+            result = f"{type(error).__name__}: {first_line(error)}"
         made = {
             "seconds": round(time.perf_counter() - began, 3),
             "r2et": __version__,
@@ -51,18 +53,18 @@ class Work:
             "host": platform.node(),
             "date": datetime.now(timezone.utc).date().isoformat(),
         }
-        return found, made
+        return result, made
 
 
 def machine() -> dict[str, str]:
-    """What the numbers hang on beside the versions.
+    """What the numbers depend on beside the versions.
 
     Sums are taken in another order by other instructions, and a training carries that on: networks
     repeat to the same bits on the same kind of CPU only.
     """
     kind = torch.backends.cpu.get_cpu_capability()
-    found = f"{platform.machine()}, {os.cpu_count()} cores"
-    return {"machine": found, "cpu": f"{cpu_model()}, {kind}"}
+    size = f"{platform.machine()}, {os.cpu_count()} cores"
+    return {"machine": size, "cpu": f"{cpu_model()}, {kind}"}
 
 
 @cache
@@ -81,14 +83,14 @@ class Schedule:
 
     def __init__(self, records: Records, until: float | None = None) -> None:
         self.records, self.until = records, until
-        self.done: dict[Task, Record] = {}
-        self.blocks: dict[Task, list[Task]] = {}  # those that wait for it
-        self.missing: dict[Task, int] = {}  # how many needs are open
-        self.ready: deque[Task] = deque()
-        self.sent: list[Task] = []
+        self.done: dict[BenchTask, Record] = {}
+        self.blocks: dict[BenchTask, list[BenchTask]] = {}  # those that wait for it
+        self.missing: dict[BenchTask, int] = {}  # how many needs are open
+        self.ready: deque[BenchTask] = deque()
+        self.sent: list[BenchTask] = []
         self.results: dict[int, Any] = {}
         self.ran = 0
-        self._plans: dict[int, tuple[Plan, list[Task]]] = {}
+        self._plans: dict[int, tuple[Plan, list[BenchTask]]] = {}
 
     def add(self, number: int, plan: Plan) -> None:
         """Take in a plan, as far as it goes without new results."""
@@ -102,78 +104,78 @@ class Schedule:
                 continue
             task = self.ready.popleft()
             if self.until is not None and time.monotonic() > self.until:
-                self.finish(task, Record(task.settings(), failed=TOO_LATE))
+                self.finish(task, Record(task.config(), failed=TOO_LATE))
             elif task.here:
-                self.take(task, *Work()((task, self._given(task))))
+                self.take(task, *Work()((task, self._inputs(task))))
             else:
                 self.sent.append(task)
-                yield task, self._given(task)
+                yield task, self._inputs(task)
 
     @property
     def open(self) -> int:
         """How many tasks are not done."""
         return len(self.missing)
 
-    def take(self, task: Task, found: Done | str, made: dict[str, Any]) -> None:
+    def take(self, task: BenchTask, result: TaskResult | str, made: dict[str, Any]) -> None:
         """A result: keep it in a file, and go on with what waited for it."""
-        told: dict[str, Any] = {
-            "task": task.settings(),
+        asked: dict[str, Any] = {
+            "config": task.config(),
             "name": task.name,
             "reported": task.reported(),
         }
         network = None
-        if not isinstance(found, str) and not _finite(found.measured):
-            found = "a number in its result is not finite"
-        if isinstance(found, str):
-            record = Record(**told, failed=found, made=made)
+        if not isinstance(result, str) and not _finite(result.measured):
+            result = "a number in its result is not finite"
+        if isinstance(result, str):
+            record = Record(**asked, failed=result, made=made)
         else:
-            measured, network = found.measured, found.network
+            measured, network = result.measured, result.network
             if network is not None:
                 measured = {**measured, "network_sha256": _sha256(network)}
-            record = Record(**told, measured=measured, unreliable=found.unreliable, made=made)
+            record = Record(**asked, measured=measured, unreliable=result.unreliable, made=made)
         self.ran += 1
         self.finish(task, self.records.save(record, network))
 
-    def lose(self, task: Task, reason: str) -> None:
+    def lose(self, task: BenchTask, reason: str) -> None:
         """A task whose workers died: not kept, so that the next run tries again."""
-        self.finish(task, Record(task.settings(), failed=reason, name=task.name))
+        self.finish(task, Record(task.config(), failed=reason, name=task.name))
 
-    def finish(self, task: Task, record: Record) -> None:
+    def finish(self, task: BenchTask, record: Record) -> None:
         """Note the record, wake what waited."""
         self.missing.pop(task, None)
         self.done[task] = record
         for other in self.blocks.pop(task, []):
             if record.failed is not None and other in self.missing:
                 why = f"{task.title}: {record.failed}"
-                self.finish(other, Record(other.settings(), failed=why, name=other.name))
+                self.finish(other, Record(other.config(), failed=why, name=other.name))
             elif other in self.missing:
                 self.missing[other] -= 1
                 if self.missing[other] == 0:
                     self.ready.append(other)
         self._wake()
 
-    def _given(self, task: Task) -> tuple[Given, ...]:
-        found = []
+    def _inputs(self, task: BenchTask) -> tuple[TaskInput, ...]:
+        inputs = []
         for need in task.needs:
             record = self.done[need]
             has = "network_sha256" in record.measured
-            found.append(Given(record, self.records.model(record.name) if has else None))
-        return tuple(found)
+            inputs.append(TaskInput(record, self.records.model(record.name) if has else None))
+        return tuple(inputs)
 
-    def _want(self, task: Task) -> None:
+    def _want(self, task: BenchTask) -> None:
         """Find the record of a task, or put the task and what it needs on the list."""
         if task in self.done or task in self.missing:
             return
-        found = self.records.find(task.name, task.settings(), [n.name for n in task.needs])
-        if found is not None and found.failed is None:
-            self.done[task] = found
+        record = self.records.find(task.name, [need.name for need in task.needs])
+        if record is not None and record.failed is None:
+            self.done[task] = record
             return
         for need in task.needs:
             self._want(need)
         failed = [n for n in task.needs if n in self.done and self.done[n].failed is not None]
         if failed:
             why = f"{failed[0].title}: {self.done[failed[0]].failed}"
-            self.done[task] = Record(task.settings(), failed=why, name=task.name)
+            self.done[task] = Record(task.config(), failed=why, name=task.name)
             return
         open_needs = [need for need in task.needs if need in self.missing]
         self.missing[task] = len(open_needs)
@@ -226,8 +228,8 @@ def carry_out(
         if isinstance(result, Lost):
             schedule.lose(task, result.reason)
         else:
-            found, made = result
-            schedule.take(task, found, {**made, "engine": type(run).__name__.lower()})
+            outcome, made = result
+            schedule.take(task, outcome, {**made, "engine": type(run).__name__.lower()})
         if watch is not None:
             watch(task.title, schedule.ran, schedule.open)
     return [schedule.results[number] for number in range(count)]

@@ -12,8 +12,8 @@ from rich.table import Table as Screen
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from r2et.bench.run import Outcome
-    from r2et.bench.table import Number, Table
+    from r2et.bench.result_table import ResultCell, ResultTable
+    from r2et.bench.run import BenchOutcome
 
 
 def command(
@@ -35,10 +35,10 @@ def command(
     as_json: bool = typer.Option(False, "--json", help="Print the claims as JSON."),
 ) -> None:
     """Make the papers' tables and figures; a second run does only what is missing."""
-    from r2et.bench.command import asked, run
+    from r2et.bench.command import parse_request, run
     from r2et.progress import bar
 
-    told = asked(name, datasets, recipes, seeds, epochs, rows, steps, weights, budget)
+    request = parse_request(name, datasets, recipes, seeds, epochs, rows, steps, weights, budget)
     heard: list[str] = []
 
     def say(text: str) -> None:
@@ -52,46 +52,46 @@ def command(
                 advance(1, f"{done} done, {left} to go: {title}")
 
             where: dict[str, Any] = {"kind": engine, "workers": workers, "address": address}
-            found = run(told, out, **where, watch=watch, say=say)
+            outcome = run(request, out, **where, watch=watch, say=say)
     except KeyboardInterrupt:
         typer.echo("Stopped; the same command does what is missing.", err=True)
         raise typer.Exit(130) from None
-    for note in found.notes:
+    for note in outcome.notes:
         if note not in heard:
             typer.echo(note, err=True)
     if as_json:
-        typer.echo(json.dumps(found.to_dict(), indent=1))
+        typer.echo(json.dumps(outcome.to_dict(), indent=1))
     else:
-        show(Console(), found)
+        show(Console(), outcome)
 
 
-def show(screen: Console, found: Outcome) -> None:
+def show(screen: Console, outcome: BenchOutcome) -> None:
     """The tables on the terminal, and where the files are."""
-    from r2et.bench.render import LEGEND, missing
+    from r2et.bench.table_formats import LEGEND, missing
 
-    for table in found.tables:
+    for table in outcome.tables:
         screen.print(_screen(table))
         for note in [*table.notes, *missing(table)]:
             screen.print(note, markup=False, highlight=False, style="dim")
-    for line in LEGEND if found.tables else ():
+    for line in LEGEND if outcome.tables else ():
         screen.print(line, markup=False, highlight=False, style="dim")
-    for file in found.files:
+    for file in outcome.files:
         typer.echo(str(file))
 
 
-def _screen(table: Table) -> Screen:
-    from r2et.bench.render import chosen
+def _screen(table: ResultTable) -> Screen:
+    from r2et.bench.table_formats import chosen_settings
 
     name = Column(table.data, no_wrap=True, min_width=10)
     shown = Screen(name, "chosen", *table.columns, title=table.title)
     for row in table.rows:
         label = row.recipe + ("°" if row.below else "")
-        shown.add_row(label, chosen(row), *(_cell(number) for number in row.numbers))
+        shown.add_row(label, chosen_settings(row), *(_cell(number) for number in row.numbers))
     return shown
 
 
-def _cell(number: Number) -> Text:
-    from r2et.bench.render import marked
+def _cell(number: ResultCell) -> Text:
+    from r2et.bench.table_formats import marked
 
     text = Text("-" if number.why else number.text)
     if number.mark:

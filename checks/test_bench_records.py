@@ -1,0 +1,170 @@
+"""docs/results.md says what the committed records of `r2et bench` say."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from r2et.bench.benchmark_config import has_checksums
+from r2et.bench.figure_measurements import POINTS
+from r2et.bench.figure_plans import FIGURES
+from r2et.bench.grid import Grid
+from r2et.bench.paper_tables import table_spec
+from r2et.bench.papers import paper_tables
+from r2et.bench.registry import BENCHMARKS
+from r2et.bench.table_plan import COARSE, gathered
+from r2et.config import config_key
+from result_pages.archive import archives
+from result_pages.page import TABLES, results
+from result_pages.verdicts import verdicts
+
+ROOT = Path(__file__).parents[1]
+RECORDS = ROOT / "docs" / "records"
+DATASETS = ("adult", "bank", "compas")
+LEADS = "ERAttack: a variant of R2ET leads the other methods"
+
+
+@pytest.fixture(scope="module")
+def runs():
+    kept = archives(RECORDS)
+    assert set(kept) == {"tables", "steps"}
+    return {name: kept[name] for name in ("tables", "steps")}
+
+
+@pytest.fixture(scope="module")
+def tables(runs):
+    return runs["tables"]
+
+
+def test_the_page_is_what_the_records_make(runs):
+    texts = [(ROOT / "tools" / name).read_text() for name in ("summary.md", "why.md")]
+    assert (ROOT / "docs" / "results.md").read_text() == results(runs, "records", *texts)
+
+
+def test_the_check_sees_a_page_that_is_out_of_date(tmp_path):
+    shutil.copytree(ROOT / "tools", tmp_path / "tools")
+    for name in ("summary.md", "why.md"):
+        (tmp_path / "tools" / name).write_text("")
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/results.md").write_text("typed by hand")
+    command = [sys.executable, str(tmp_path / "tools/results.py"), "--check"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "must be made anew" in done.stderr
+
+
+def test_all_that_is_kept_is_small():
+    files = list(RECORDS.iterdir())
+    assert len(files) < 20
+    assert sum(file.stat().st_size for file in files) < 2e6
+
+
+def test_every_record_is_named_by_its_config(runs):
+    for archive in runs.values():
+        for name, record in archive.records.items():
+            assert name.endswith(config_key(record.config))
+            assert "host" not in record.made
+    assert len(runs["tables"].records) > 1000
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_every_number_is_in_a_record(name, tables):
+    """Each claim's numbers are made anew from the records that it names."""
+    claims = tables.claims_of(name)
+    assert {claim.data for claim in claims} >= set(DATASETS)
+    for claim in claims:
+        columns = {column.key: column for column in table_spec(name, claim.data).columns}
+        assert set(columns) == set(claim.numbers)
+        for key, values in claim.numbers.items():
+            if values.failed is None:
+                records = [tables.records[r] for r in values.records]
+                again = gathered(columns[key], records, values.reported)
+                assert len(values.seeds) == claim.settings["seeds"]
+                assert (again.seeds, again.rows) == (values.seeds, values.rows)
+                trained = [record.config["of"] for record in records]
+                assert {of["data"] for of in trained} == {claim.data}
+                assert {of["recipe"] for of in trained} == {claim.recipe}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_every_claim_is_what_its_plan_makes_of_the_records(name, tables):
+    """Choices, thresholds, ties, reasons and durations too: nothing in a claim is typed."""
+    for claim in tables.claims_of(name):
+        if has_checksums(claim.data):  # or the names of its records need files somebody supplies
+            grid = Grid.of_claim(claim.settings, claim.data, claim.recipe)
+            plan = table_spec(name, claim.data).plan(grid, claim.data, claim.recipe)
+            assert tables.replay(plan).to_json() == claim.to_json()
+            assert {*claim.choices, *claim.trained} <= tables.records.keys()
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_every_panel_names_its_records(name, runs):
+    for archive in runs.values():
+        for panel in archive.panels_of(name):
+            assert panel.records
+            assert all(r in archive.records for r in panel.records)
+            if name in ("figure2", "figure4"):
+                seeds = [archive.records[r] for r in panel.records]
+                assert [r.config["of"]["seed"] for r in seeds] == [0, 1, 2]
+                for record, drawn in zip(seeds, panel.values["seeds"], strict=True):
+                    assert all(record.measured[key] == value for key, value in drawn.items())
+
+
+def test_no_row_is_thick_to_a_point_where_its_top_k_has_changed(runs):
+    panels = runs["steps"].panels_of("figure4")
+    assert panels
+    for panel in panels:
+        for seed in panel.values["seeds"]:
+            both = zip(seed["precision_rows"], seed["adversarial_rows"], strict=True)
+            assert [thick for kept, thick in both if kept < 1 and thick >= 1] == []
+
+
+def test_where_thickness_is_an_upper_estimate_it_is_said(tables):
+    coarse = COARSE.format(10)
+    for claim in tables.claims_of("table5"):
+        assert claim.numbers["thickness"].failed or coarse in claim.numbers["thickness"].unreliable
+        assert coarse not in claim.numbers["mean_gap"].unreliable
+    assert POINTS > 10
+
+
+def test_links_lead_somewhere():
+    text = (ROOT / "docs" / "results.md").read_text()
+    links = set(re.findall(r"\]\(([^)#]+)", text))
+    assert len(links) > 9
+    assert [link for link in links if not (ROOT / "docs" / link).exists()] == []
+    places = set(re.findall(r"\]\(#([^)]+)\)", text))
+    assert len(places) > 9
+    assert places <= set(re.findall(r'<a id="([^"]+)">', text))
+
+
+def test_all_recipes_and_three_seeds_of_every_table(tables):
+    for name in TABLES:
+        for data in DATASETS:
+            claims = [c for c in tables.claims_of(name) if c.data == data]
+            assert {c.recipe for c in claims} == set(BENCHMARKS[data].candidates)
+            assert {c.settings["seeds"] for c in claims} == {3}
+
+
+def test_verdicts_of_the_records(tables):
+    """The papers' side from their table alone; ours from the claims' seeds."""
+    claims = tables.claims_of("table1")
+    variants = ("r2et", "r2et-mm", "r2et-nh", "r2et-mm-nh")
+    others = ("wd", "sp", "est-h", "at", "exact-h", "ssr", "cl")
+    for data in DATASETS:
+        rows = paper_tables()["table1"].items()
+        theirs = {name: row[data][0] for name, row in rows if data in row}
+        own = {
+            c.recipe: 100 * sum(c.numbers["erattack"].seeds) / 3
+            for c in claims
+            if c.data == data and c.numbers["erattack"].seeds and not c.unreliable
+        }
+        (verdict,) = (v for v in verdicts(claims) if v.says == LEADS and v.data == data)
+        for column, text in ((theirs, verdict.theirs), (own, verdict.ours)):
+            best = [max(column[n] for n in some if n in column) for some in (variants, others)]
+            assert text.startswith(f"{best[0]:.1f} `")
+            assert f", {best[1]:.1f} `" in text
+    integrated = [v for v in verdicts(tables.claims_of("table2")) if v.says.startswith("IG")]
+    assert integrated == []
