@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import io
 import json
-from itertools import pairwise
 
 import numpy as np
 import torch
 
-from r2et.data.dataset import Data, DatasetEntry, Origin, Split
+from r2et.data.dataset import Data, DatasetEntry, Origin
 from r2et.data.schema import Schema
 from r2et.data.sources import File, read
 from r2et.data.values import Labels, Values
@@ -50,20 +49,8 @@ def load_adult() -> Data:
         for column, code in zip(schema.columns, codes, strict=True)
     }
     x, labels = schema.encode(raw), torch.from_numpy(y.astype(np.int64))
-    ends = (0, card["train"], card["train"] + card["val"], len(x))
-    train, val, test = (Split(x[a:b], labels[a:b]) for a, b in pairwise(ends))
-    return Data(
-        name="adult",
-        train=train,
-        val=val,
-        test=test,
-        names=schema.names,
-        groups=schema.groups,
-        k=K,
-        source=SOURCE,
-        classes=schema.classes,
-        schema=schema,
-    )
+    sizes = (card["train"], card["val"], len(x) - card["train"] - card["val"])
+    return Data.from_schema("adult", schema, x, labels, sizes, k=K, source=SOURCE)
 
 
 ENTRIES = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -56,6 +56,25 @@ class Data:
     classes: tuple[str, ...] = ()
     schema: Schema | None = None
     notes: tuple[str, ...] = ()
+
+    @classmethod
+    def from_schema(
+        cls,
+        name: str,
+        schema: Schema,
+        x: Tensor,
+        y: Tensor,
+        sizes: Sequence[int],
+        *,
+        k: int,
+        source: Origin,
+        notes: tuple[str, ...] = (),
+    ) -> Data:
+        """Rows x (rows, n), y (rows,) of a table, cut into parts of these three sizes."""
+        pairs = zip(torch.split(x, list(sizes)), torch.split(y, list(sizes)), strict=True)
+        train, val, test = (Split(*pair) for pair in pairs)
+        names, groups, classes = schema.names, schema.groups, schema.classes
+        return cls(name, train, val, test, names, groups, k, source, classes, schema, notes)
 
     @property
     def parts(self) -> tuple[Split, Split, Split]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from r2et.data.column import MEASURED, Column
-from r2et.data.dataset import Data, Origin, Split
+from r2et.data.dataset import Data, Origin
 from r2et.data.schema import Schema
 from r2et.data.shuffle import parts, shuffled
 
@@ -44,18 +44,8 @@ def as_data(
     fitted = [_fitted(column, values[column.name][train]) for column in columns]
     schema = Schema(tuple(fitted), target, classes, tuple(dropped))
     x, y = schema.encode(values), schema.encode_target(values[target])
-    return Data(
-        name,
-        train=Split(x[train], y[train]),
-        val=Split(x[val], y[val]),
-        test=Split(x[test], y[test]),
-        names=schema.names,
-        groups=schema.groups,
-        k=k,
-        source=source,
-        classes=schema.classes,
-        schema=schema,
-    )
+    sizes = [part.stop - part.start for part in (train, val, test)]
+    return Data.from_schema(name, schema, x, y, sizes, k=k, source=source)
 
 
 def _fitted(column: Column, cells: Sequence[str]) -> Column:

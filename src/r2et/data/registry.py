@@ -15,7 +15,7 @@ DATASETS: dict[str, DatasetEntry] = {
 
 
 def register_dataset(name: str, entry: DatasetEntry) -> None:
-    """Make a data set known to `load`, the command line and the benchmark, under a new name."""
+    """Make a data set known by a new name, in this process, to `load` and all that takes names."""
     where = "register_dataset"
     named = isinstance(name, str) and bool(name) and name.isprintable()
     require(named, where, "name", "text", name)

@@ -6,7 +6,6 @@ import os
 import warnings
 from collections.abc import Collection, Mapping, Sequence
 from difflib import get_close_matches
-from itertools import pairwise
 from numbers import Real
 from pathlib import Path
 from typing import Any, get_args
@@ -17,7 +16,7 @@ from r2et.checks import check_k
 from r2et.data.column import Column, Kind
 from r2et.data.column_inference import Index, NoFeatureError, in_order, infer
 from r2et.data.csv_dialect import UNSTATED, CsvDialect, stated_dialect
-from r2et.data.dataset import Data, Origin, Split
+from r2et.data.dataset import Data, Origin
 from r2et.data.numerals import same_number
 from r2et.data.raw_table import RawTable, SchemaRows
 from r2et.data.schema import Schema
@@ -89,8 +88,6 @@ def load_table(
     order = np.concatenate(shuffled)
     x = schema.encode(SchemaRows(table, schema, order), where)
     y = schema.encode_target(Labels(labels.names, labels.codes[order]), where)
-    ends = [0, *np.cumsum([len(part) for part in shuffled]).tolist()]
-    train, val, test = (Split(x[a:b], y[a:b]) for a, b in pairwise(ends))
     k = min(8, len(schema.names) - 1) if k is None else k
     check_k(where, k, len(schema.names))
     lost = table.rows - len(order)
@@ -98,17 +95,14 @@ def load_table(
     if lost:
         warnings.warn(f"{where}: {printable(note)}.", UserWarning, stacklevel=2)
     path = Path(source) if isinstance(source, str | os.PathLike) else None
-    return Data(
-        name=path.name.split(".")[0] if path else "table",
-        train=train,
-        val=val,
-        test=test,
-        names=schema.names,
-        groups=schema.groups,
+    return Data.from_schema(
+        path.name.split(".")[0] if path else "table",
+        schema,
+        x,
+        y,
+        [len(part) for part in shuffled],
         k=k,
         source=Origin(path.name if path else f"a {type(source).__name__}"),
-        classes=schema.classes,
-        schema=schema,
         notes=(note,) if lost else (),
     )
 
