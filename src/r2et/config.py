@@ -192,14 +192,14 @@ def _different(old: Any, new: Any, place: str) -> list[str]:
     both = isinstance(old, Mapping) and isinstance(new, Mapping)
     if not both or (place and old.get(NAME) != new.get(NAME)):
         return [place]  # of settings of another kind that, not each of their fields
-    found: list[str] = []
+    places: list[str] = []
     for name in dict.fromkeys((*old, *new)):
         inner = f"{place}.{name}" if place else str(name)
         if name in old and name in new and name != DEFAULTS:
-            found += _different(old[name], new[name], inner)
+            places += _different(old[name], new[name], inner)
         elif name in _essence(old) or name in _essence(new):
-            found.append(inner)
-    return found or [f"{place}.{DEFAULTS}".lstrip(".")]  # a default changed, but no version did
+            places.append(inner)
+    return places or [f"{place}.{DEFAULTS}".lstrip(".")]  # a default changed, but no version did
 
 
 def _entry(config: Mapping[str, Any], place: str) -> Any:
