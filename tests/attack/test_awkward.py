@@ -74,8 +74,8 @@ def test_any_grad_mode_will_do():
         with torch.no_grad():
             assert torch.equal(attack(model, Gradient(), X, k=2).x_adv, expected.x_adv)
         with torch.inference_mode():
-            found = attack(model, Gradient(), X.clone(), k=2)
-            assert torch.equal(found.x_adv, expected.x_adv)
+            result = attack(model, Gradient(), X.clone(), k=2)
+            assert torch.equal(result.x_adv, expected.x_adv)
 
 
 @pytest.mark.parametrize("constraint", ["none", "gda", "qp"])
@@ -104,7 +104,7 @@ def test_other_precisions(dtype):
 def test_boundaries_are_crossed_by_the_shortest_way_of_the_norm():
     """One hidden layer: the nearest switch of a unit is |a| / ||w||_1 away in the box norm."""
     model, x = make(lambda: MLP(12, (32,)), seed=1), randn(60, 12)
-    found = MinimumNorm(Linf(0.5), **FAST)(model, Gradient(), x, k=4).radius
+    radius_found = MinimumNorm(Linf(0.5), **FAST)(model, Gradient(), x, k=4).radius
     weight, value = model.layers[0].weight, model.layers[0](x)
     steps = (-value / weight.abs().sum(1))[..., None] * weight.sign()  # (B, U, n)
     best = torch.full((60,), torch.inf, dtype=torch.float64)
@@ -118,7 +118,7 @@ def test_boundaries_are_crossed_by_the_shortest_way_of_the_norm():
         best = torch.where(flips & same & (far < best), far, best)
     some = best.isfinite()
     assert some.any()
-    assert (found[some] <= 1.01 * best[some]).all()
+    assert (radius_found[some] <= 1.01 * best[some]).all()
 
 
 def test_the_nearest_flip_is_one_when_looked_at_alone():

@@ -58,8 +58,8 @@ def brute_force(model, explainer, x, region=REGION, k=K):
     worst = torch.ones(len(x))
     clean, label = explainer(model, x), predict(model, x)
     for index, points in region.enumerate(x):
-        found = explainer(model, points, label[index])
-        precision = precision_at_k(clean[index], found, k)
+        scores = explainer(model, points, label[index])
+        precision = precision_at_k(clean[index], scores, k)
         precision = torch.where(predict(model, points) == label[index], precision, 1.0)
         worst[index] = torch.minimum(worst[index], precision)
     return worst
@@ -82,13 +82,13 @@ def test_every_feasible_point_is_proposed(monkeypatch):
     model, x = make(lambda: nn.Linear(len(SCHEMA.names), 2)), rows(6)  # its ranking never changes
     problem = AttackProblem.from_model("test", model, Gradient(), REGION, x, K, None)
     attack, judge = FeasibleSearch(REGION), Judge(problem, "best", 1.0)
-    found = [{tuple(row)} for row in x.tolist()]
+    seen = [{tuple(row)} for row in x.tolist()]
     steps = 0
     for points, index, _ in attack.propose(problem, judge, torch.Generator()):
         steps += 1
         for point, row in zip(points.tolist(), index.tolist() * 8, strict=False):
-            found[row].add(tuple(point))
-    assert [len(points) for points in found] == REGION.count(x).tolist()
+            seen[row].add(tuple(point))
+    assert [len(points) for points in seen] == REGION.count(x).tolist()
     assert attack.length == steps  # so the progress bar ends where it should
 
 
@@ -100,8 +100,8 @@ def test_the_search_climbs_only_where_the_prediction_is_kept():
     best.offer(points)
     assert (predict(model, points.flatten(0, 1)) != problem.label.repeat(200)).any()
     assert torch.equal(predict(model, best.point), problem.label)
-    found = problem.precision(problem.explain(points.flatten(0, 1)))
-    lowest = found.masked_fill(~problem.kept(points.flatten(0, 1)), 1.0).view(200, -1).amin(0)
+    precision = problem.precision(problem.explain(points.flatten(0, 1)))
+    lowest = precision.masked_fill(~problem.kept(points.flatten(0, 1)), 1.0).view(200, -1).amin(0)
     assert torch.equal(problem.precision(problem.explain(best.point)), lowest)
 
 
@@ -121,20 +121,20 @@ def test_a_search_finds_nearly_all_that_enumeration_finds(seed):
     exact = FeasibleSearch(region)(model, Gradient(), x, k=K).precision
     attack = FeasibleSearch(region, limit=0)
     assert not attack.exact(x).any()
-    found = attack(model, Gradient(), x, k=K).precision
-    assert (found >= exact).all()
-    assert (found == exact).float().mean() >= 0.95
-    assert (1 - found).sum() >= 0.95 * (1 - exact).sum()
+    precision = attack(model, Gradient(), x, k=K).precision
+    assert (precision >= exact).all()
+    assert (precision == exact).float().mean() >= 0.95
+    assert (1 - precision).sum() >= 0.95 * (1 - exact).sum()
 
 
 def test_a_search_over_any_value_comes_close_to_a_dense_grid():
     model, x = network(), rows()
     any_value = Feasible(SCHEMA, moves={"pay": 1})
     dense = Feasible(SCHEMA, moves={"pay": 1}, grid={"pay": 0.001})
-    found = FeasibleSearch(any_value)(model, Gradient(), x, k=K).precision
+    precision = FeasibleSearch(any_value)(model, Gradient(), x, k=K).precision
     worst = brute_force(model, Gradient(), x, dense)
     assert (worst < 1).any()
-    assert (found <= worst).float().mean() >= 0.95
+    assert (precision <= worst).float().mean() >= 0.95
 
 
 def test_some_rows_are_tried_wholly_and_others_searched():
@@ -173,8 +173,8 @@ def test_contract(limit, explainer):
     assert one.kept.all()
     assert torch.equal(predict(model, one.x_adv), predict(model, x))
     clean, label = explainer(model, x), predict(model, x)
-    found = explainer(model, one.x_adv, label)
-    assert torch.equal(one.precision, precision_at_k(clean, found, K))
+    scores = explainer(model, one.x_adv, label)
+    assert torch.equal(one.precision, precision_at_k(clean, scores, K))
     assert ((one.first_flip >= 0) == (one.precision < 1)).all()
     torch.testing.assert_close(one.distance, REGION.distance(one.x_adv, x))
 

@@ -113,8 +113,8 @@ def test_slopes_and_room_are_those_of_the_region_s_units(region):
         there[:, scaled.free] += move * unit
         rate = (scaled.gaps(there) - scaled.gaps(here)) / size
         first, second = scaled.places.T
-        told = slopes.scores[:, first, column] - slopes.scores[:, second, column]
-        torch.testing.assert_close(told, rate, atol=1e-4, rtol=1e-4)
+        slope = slopes.scores[:, first, column] - slopes.scores[:, second, column]
+        torch.testing.assert_close(slope, rate, atol=1e-4, rtol=1e-4)
         change = (scaled.away(there) - scaled.away(here))[:, :3] / size
         torch.testing.assert_close(slopes.prediction[:, :, column], change, atol=1e-4, rtol=1e-4)
     for row, room in enumerate(scaled.room(here)):

@@ -41,44 +41,44 @@ def hull(slopes, first, second):
 @pytest.mark.parametrize("seed", range(5))
 def test_few_objectives_point_along_the_exact_shortest_vector(seed):
     slopes, first, second = instance(seed, 4, 2)
-    found = common_descent(slopes, first, second, ANYWHERE, 1.0)
+    descent = common_descent(slopes, first, second, ANYWHERE, 1.0)
     vectors = torch.from_numpy(hull(slopes, first, second))[None]
     exact = (shortest_weights(vectors)[0] @ vectors[0]).numpy()
-    np.testing.assert_allclose(found.step, -exact, atol=1e-6)
-    assert found.theta == pytest.approx(-exact @ exact / 2, abs=1e-6)
+    np.testing.assert_allclose(descent.step, -exact, atol=1e-6)
+    assert descent.theta == pytest.approx(-exact @ exact / 2, abs=1e-6)
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_many_objectives_point_along_the_shortest_vector_of_another_solver(seed):
     """min ||G' w|| on the simplex, as non-negative least squares with sum(w) = 1 weighted high."""
     slopes, first, second = instance(seed, 28, 8, shift=2.5)
-    found = common_descent(slopes, first, second, ANYWHERE, 1.0)
+    descent = common_descent(slopes, first, second, ANYWHERE, 1.0)
     vectors, heavy = hull(slopes, first, second), 1e4
     weights, _ = nnls(
         np.vstack([vectors.T, heavy * np.ones(len(first))]), np.r_[np.zeros(5), heavy]
     )
-    np.testing.assert_allclose(found.step, -vectors.T @ (weights / weights.sum()), atol=1e-5)
+    np.testing.assert_allclose(descent.step, -vectors.T @ (weights / weights.sum()), atol=1e-5)
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_every_objective_falls_unless_the_point_is_critical(seed):
     slopes, first, second = instance(seed, 6, 2, shift=1.0 - 0.3 * seed)
-    found = common_descent(slopes, first, second, ANYWHERE, 1.0)
+    descent = common_descent(slopes, first, second, ANYWHERE, 1.0)
     vectors = hull(slopes, first, second)
     weights = shortest_weights(torch.from_numpy(vectors)[None])[0].numpy()
     shortest = np.linalg.norm(weights @ vectors)
     if shortest > 1e-4:
-        np.testing.assert_array_less(vectors @ found.step, -0.99 * shortest**2)
+        np.testing.assert_array_less(vectors @ descent.step, -0.99 * shortest**2)
     else:
-        assert found.theta > -1e-7
-        assert np.linalg.norm(found.step) < 1e-3
+        assert descent.theta > -1e-7
+        assert np.linalg.norm(descent.step) < 1e-3
 
 
 def test_opposite_gradients_have_no_common_descent():
     slopes = np.array([[0.0] * 5, [1.0, 0, 0, 0, 0], [-1.0, 0, 0, 0, 0]])
-    found = common_descent(slopes, np.array([0, 0]), np.array([1, 2]), ANYWHERE, 1.0)
-    assert abs(found.theta) < 1e-8
-    assert np.abs(found.step).max() < 1e-4
+    descent = common_descent(slopes, np.array([0, 0]), np.array([1, 2]), ANYWHERE, 1.0)
+    assert abs(descent.theta) < 1e-8
+    assert np.abs(descent.step).max() < 1e-4
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -89,7 +89,7 @@ def test_direction_inside_a_region_and_near_a_prediction_equals_another_solver(s
     center *= 0.8 / np.linalg.norm(center)
     room = Room(np.full(5, -0.2), np.full(5, 0.5), center)
     near = Near(rng.normal(size=3) * 0.6, rng.normal(size=(3, 5)), 2.0)
-    found = common_descent(slopes, first, second, room, 1.0, near)
+    descent = common_descent(slopes, first, second, room, 1.0, near)
     vectors = hull(slopes, first, second)
 
     def limits(v):
@@ -113,8 +113,8 @@ def test_direction_inside_a_region_and_near_a_prediction_equals_another_solver(s
     best = next((end for end in ends if end.success), ends[0])
     over = max(0.0, np.linalg.norm(near.f) - 1)
     assert best.success
-    assert found.theta == pytest.approx(best.fun - 2 * over, abs=1e-5)
-    np.testing.assert_allclose(found.step, best.x[2:], atol=1e-3)
+    assert descent.theta == pytest.approx(best.fun - 2 * over, abs=1e-5)
+    np.testing.assert_allclose(descent.step, best.x[2:], atol=1e-3)
 
 
 def constant():
@@ -145,9 +145,9 @@ def test_two_quadratics_end_on_their_pareto_set():
     attack = ParetoAttack(
         L2(50.0), pairs="all", constraint="none", rho=None, keep="last", tolerance=1e-6
     )
-    found = attack(model, Scored(function=two_bowls), x, k=1).x_adv
-    along = ((found - A) @ (B - A) / (B - A).square().sum()).clamp(0, 1)
-    torch.testing.assert_close(found, A + along[:, None] * (B - A), atol=1e-4, rtol=0)
+    x_adv = attack(model, Scored(function=two_bowls), x, k=1).x_adv
+    along = ((x_adv - A) @ (B - A) / (B - A).square().sum()).clamp(0, 1)
+    torch.testing.assert_close(x_adv, A + along[:, None] * (B - A), atol=1e-4, rtol=0)
     assert along.max() - along.min() > 0.2  # not all the same point
 
 

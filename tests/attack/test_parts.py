@@ -108,17 +108,17 @@ def test_climbing_goes_on_where_no_feature_is_lost_yet():
     """The nearest flip is some steps of the climb away: only the margin shows the way."""
     x = torch.tensor([[4.0, 3.0, -3.0, -3.5, -4.0]])
     problem = posed(x, region=L2(3.6))
-    found = {}
+    seen = {}
     for keep in ("best", "margin"):
         judge, generator = Judge(problem, keep, 1.0), torch.Generator().manual_seed(0)
         for proposal in climb(problem, judge, generator, 30, 8):
             assert problem.region.contains(proposal.points, x.repeat(8, 1)).all()
             judge(proposal)
-        found[keep] = float(problem.keys(problem.explain(judge.x_adv)))
+        seen[keep] = float(problem.keys(problem.explain(judge.x_adv)))
     # Straight towards a tie of the second and the third, the gap of 6 shrinks by 3.6 sqrt(2).
     least = (6 - 3.6 * 2**0.5) / problem.explain(x).abs().mean()
-    assert found["best"] == pytest.approx(2.5, abs=0.2)
-    assert found["margin"] < 2 + 1.5 * least
+    assert seen["best"] == pytest.approx(2.5, abs=0.2)
+    assert seen["margin"] < 2 + 1.5 * least
 
 
 def test_a_climb_in_a_box_also_moves_few_coordinates_and_mostly_to_faces():
@@ -264,13 +264,13 @@ def test_minimum_norm_asks_the_strong_attack_about_the_given_target(monkeypatch)
     for part in ("scatter", "_cross_nearest", "_newton", "_descend_within", "_walk", "_shrink"):
         monkeypatch.setattr(f"r2et.attack.minimum_norm.{part}", lambda *_, **__: iter(()))
     region = L2(1.5)
-    found = MinimumNorm(region, budget="fast")(model, Gradient(), x, k=2, target=target)
+    result = MinimumNorm(region, budget="fast")(model, Gradient(), x, k=2, target=target)
     strong = StrongAttack(region, budget="fast")(model, Gradient(), x, k=2, target=target)
-    assert torch.equal(found.x_adv, strong.x_adv)
-    assert found.radius.isfinite().any()
-    again = Gradient()(model, found.x_adv, target)
+    assert torch.equal(result.x_adv, strong.x_adv)
+    assert result.radius.isfinite().any()
+    again = Gradient()(model, result.x_adv, target)
     expected = precision_at_k(Gradient()(model, x, target), again, 2)
-    torch.testing.assert_close(found.precision, expected)
+    torch.testing.assert_close(result.precision, expected)
 
 
 def test_the_bar_ends_where_it_should(monkeypatch):
@@ -344,12 +344,12 @@ def test_a_function_is_crossed_as_a_module_is():
     first, second = model.layers[0], model.layers[-1]
     twin = Functional(first, second, lambda z: F.leaky_relu(z, 0.01))
     torch.testing.assert_close(twin(x), model(x))
-    found = [
+    result = [
         MinimumNorm(Linf(0.2), budget="fast")(net, Gradient(), x, k=4).radius
         for net in (model, twin)
     ]
-    torch.testing.assert_close(found[0], found[1], rtol=1e-4, atol=1e-6)
-    assert found[0].isfinite().any()
+    torch.testing.assert_close(result[0], result[1], rtol=1e-4, atol=1e-6)
+    assert result[0].isfinite().any()
 
 
 def test_of_many_units_the_nearest_are_crossed():

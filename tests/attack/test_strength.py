@@ -44,8 +44,8 @@ def test_the_strong_attack_finds_what_a_dense_grid_finds(n, k, radius, steps, ac
     x = 2 * randn(100, n, seed=3)
     worst, nearest = grid_worst(model, x, radius, k, steps)
     assert 0.05 < (worst < 1).float().mean() < 1  # a case where something is to be found
-    found = StrongAttack(L2(radius))(model, Gradient(), x, k=k)
-    assert (found.precision <= worst).float().mean() >= 0.99
+    result = StrongAttack(L2(radius))(model, Gradient(), x, k=k)
+    assert (result.precision <= worst).float().mean() >= 0.99
     near = MinimumNorm(L2(radius))(model, Gradient(), x, k=k)
     flips = nearest.isfinite()
     assert (near.radius[flips] <= 1.02 * nearest[flips]).float().mean() >= 0.99

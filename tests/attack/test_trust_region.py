@@ -56,7 +56,7 @@ def slsqp(problem, chosen, radius):
     best = math.inf
     for seed in range(4):
         start = 0.2 * radius * np.random.default_rng(seed).normal(size=problem.slopes.shape[1])
-        found = minimize(
+        minimum = minimize(
             lambda v: v[0],
             np.concatenate([[5.0], start]),
             method="SLSQP",
@@ -64,8 +64,8 @@ def slsqp(problem, chosen, radius):
             constraints=[{"type": "ineq", "fun": limits}],
             options={"maxiter": 500, "ftol": 1e-12},
         )
-        if found.success and limits(found.x).min() > -1e-7:
-            best = min(best, found.x[0])
+        if minimum.success and limits(minimum.x).min() > -1e-7:
+            best = min(best, minimum.x[0])
     return best
 
 
@@ -90,9 +90,9 @@ def test_tr_moo_equals_a_grid_in_the_plane(seed):
     points = np.stack(np.meshgrid(axis, axis), -1).reshape(-1, 2)
     points = points[np.linalg.norm(points, axis=1) <= radius]
     on_grid = problem(points).max(1).min()
-    found = problem(problem.solve(np.arange(len(problem.first)), radius)).max()
-    assert found <= on_grid + 1e-7
-    assert on_grid - found < 0.03  # a cell is 0.00175 wide, and no merit is steeper than 15
+    solved = problem(problem.solve(np.arange(len(problem.first)), radius)).max()
+    assert solved <= on_grid + 1e-7
+    assert on_grid - solved < 0.03  # a cell is 0.00175 wide, and no merit is steeper than 15
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -109,8 +109,13 @@ def test_chi_at_the_start_has_a_closed_form(slope, weight):
     """There f~ = 0: |1 - s r| + w r over r <= 1 is smallest at r = 1/s, at 1, or at 0."""
     heading = np.array([3.0, 0.0, 4.0]) / 5
     problem = Merits(
-        *(np.zeros(3), weight * np.eye(3), np.ones(1), np.stack([slope * heading, np.zeros(3)])),
-        *(np.array([0]), np.array([1]), Room(np.full(3, -np.inf), np.full(3, np.inf))),
+        f=np.zeros(3),
+        jacobian=weight * np.eye(3),
+        excess=np.ones(1),
+        slopes=np.stack([slope * heading, np.zeros(3)]),
+        first=np.array([0]),
+        second=np.array([1]),
+        room=Room(np.full(3, -np.inf), np.full(3, np.inf)),
     )
     expected = max(0.0, (slope - weight) * min(1.0, 1 / slope)) if slope else 0.0
     assert problem.chi(0) == pytest.approx(expected, abs=1e-6)
@@ -197,8 +202,13 @@ def test_lemma_a5_as_printed_fails_for_objectives_that_disagree():
     problem = merits(0, size=3, features=3, k=1)
     slope = np.array([2.0, 0.0, 0.0])
     problem = Merits(
-        *(np.zeros(3), 0.1 * np.eye(3), np.ones(2), np.stack([0 * slope, slope, -slope])),
-        *(np.array([0, 0]), np.array([1, 2]), problem.room),
+        f=np.zeros(3),
+        jacobian=0.1 * np.eye(3),
+        excess=np.ones(2),
+        slopes=np.stack([0 * slope, slope, -slope]),
+        first=np.array([0, 0]),
+        second=np.array([1, 2]),
+        room=problem.room,
     )
     step = problem.solve(np.array([0, 1]), 1.0)
     assert min(problem.chi(0), problem.chi(1)) > 0.9

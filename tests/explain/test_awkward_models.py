@@ -104,10 +104,10 @@ def test_half_precision_keeps_the_scale_of_the_probability(dtype):
         torch.zeros(1).to(dtype),
     )
     x = torch.tensor([[4.0, 2.0]], dtype=dtype)
-    found = Gradient(of="probability")(model, x)
+    scores = Gradient(of="probability")(model, x)
     p = torch.tensor(8.0).sigmoid()
     expected = p * (1 - p) * torch.tensor([[1.0, 2.0]])
-    torch.testing.assert_close(found.float(), expected, rtol=1e-2, atol=0)
+    torch.testing.assert_close(scores.float(), expected, rtol=1e-2, atol=0)
 
 
 class Root(nn.Module):
@@ -194,15 +194,15 @@ def test_parts_and_baselines_by_value():
     pair = randn(3, 2, 4)
     zero = torch.zeros(3).long()
     for part, expected in ((0, 2 * pair[:, 0] ** 2), (1, 0 * pair[:, 1])):
-        found = GradientTimesInput(of="logit", reduce="signed", part=part)(Two(), pair, zero)
-        torch.testing.assert_close(found, expected)
+        scores = GradientTimesInput(of="logit", reduce="signed", part=part)(Two(), pair, zero)
+        torch.testing.assert_close(scores, expected)
     start = randn(8, seed=5)
-    found = IntegratedGradients(of="logit", reduce="signed", baseline=start.tolist())(
+    scores = IntegratedGradients(of="logit", reduce="signed", baseline=start.tolist())(
         Two(), pair, zero
     )
     a, a0 = pair[:, 0], start.view(2, 4)[0]
     expected = torch.cat([(a - a0) * (a + a0), torch.zeros(3, 4)], 1)
-    torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(scores, expected, atol=1e-5, rtol=1e-5)
 
 
 def test_signed_scores_are_normalised_by_their_absolute_sum():
@@ -213,8 +213,8 @@ def test_signed_scores_are_normalised_by_their_absolute_sum():
 
 def test_smoothgrads_defaults_are_the_papers_for_tables():
     model = make(lambda: mlp(act="tanh"))
-    found = SmoothGrad()(model, X)
-    torch.testing.assert_close(found, SmoothGrad(samples=50, sigma=0.5**0.5, seed=0)(model, X))
+    scores = SmoothGrad()(model, X)
+    torch.testing.assert_close(scores, SmoothGrad(samples=50, sigma=0.5**0.5, seed=0)(model, X))
     noise = SmoothGrad(samples=4000).path(torch.zeros(1, 6), 0, 4000)
     assert noise.var().item() == pytest.approx(0.5, rel=0.03)
 

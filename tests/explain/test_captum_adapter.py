@@ -15,11 +15,11 @@ def test_values_are_captums():
     deep = captum.attr.DeepLift(model).attribute
     with pytest.warns(UserWarning, match="Setting forward"):
         expected = deep(x.clone().requires_grad_(), target=target)
-    found = Captum("DeepLift", of="logit", reduce="signed")(model, x)
-    torch.testing.assert_close(found, expected.detach())
+    scores = Captum("DeepLift", of="logit", reduce="signed")(model, x)
+    torch.testing.assert_close(scores, expected.detach())
     ablation = captum.attr.FeatureAblation(model).attribute(x, target=target)
-    found = Captum(captum.attr.FeatureAblation, of="logit", reduce="signed")(model, x)
-    torch.testing.assert_close(found, ablation)
+    scores = Captum(captum.attr.FeatureAblation, of="logit", reduce="signed")(model, x)
+    torch.testing.assert_close(scores, ablation)
 
 
 def test_it_agrees_with_our_own():
@@ -29,16 +29,16 @@ def test_it_agrees_with_our_own():
     ours = IntegratedGradients(points=30, rule="gauss_legendre", of="probability")
     torch.testing.assert_close(theirs(model, x), ours(model, x), atol=1e-6, rtol=1e-4)
     for of in ("log_odds", "logit", "probability", "loss"):
-        found = Captum("Saliency", of=of)(model, x)
-        torch.testing.assert_close(found, Gradient(of=of)(model, x), atol=1e-6, rtol=1e-4)
+        scores = Captum("Saliency", of=of)(model, x)
+        torch.testing.assert_close(scores, Gradient(of=of)(model, x), atol=1e-6, rtol=1e-4)
 
 
 def test_layer_methods_take_a_layer_by_name():
     model, x = make(cnn), randn(2, 2, 8, 8)
     target = predict(model, x)
     expected = captum.attr.LayerActivation(model, model[0]).attribute(x).flatten(1)
-    found = Captum("LayerActivation", layer="0", reduce="signed")(model, x, target)
-    torch.testing.assert_close(found, expected.detach())
+    scores = Captum("LayerActivation", layer="0", reduce="signed")(model, x, target)
+    torch.testing.assert_close(scores, expected.detach())
 
 
 def test_a_function_can_build_the_attribution():

@@ -204,9 +204,9 @@ def test_at_fixes_the_target_and_takes_stacked_copies():
     model, x = make(mlp), randn(5, 6)
     scores = Gradient(reduce="signed").at(model, x)
     far = 10 * randn(3, 5, 6, seed=4)
-    found = scores(far.flatten(0, 1)).view(3, 5, 6)
+    explained = scores(far.flatten(0, 1)).view(3, 5, 6)
     target = predict(model, x)
-    for points, part in zip(far, found, strict=True):
+    for points, part in zip(far, explained, strict=True):
         torch.testing.assert_close(part, Gradient(reduce="signed")(model, points, target))
     assert (predict(model, far.flatten(0, 1)).view(3, 5) != target).any()
     assert scores(x.clone().requires_grad_()).requires_grad

@@ -13,17 +13,17 @@ from r2et.models import MLP, ResNet18
 def test_a_table_gets_our_scores(explainer):
     model, x = MLP(5), torch.rand(4, 5)
     targets = np.array([0, 1, 1, 0])
-    found = quantus_explain(explainer)(model, x.numpy(), targets, device="cpu", unknown=3)
-    assert isinstance(found, np.ndarray)
+    scores = quantus_explain(explainer)(model, x.numpy(), targets, device="cpu", unknown=3)
+    assert isinstance(scores, np.ndarray)
     expected = explainer(model, x, torch.from_numpy(targets))
-    np.testing.assert_array_equal(found, expected.numpy())
+    np.testing.assert_array_equal(scores, expected.numpy())
 
 
 def test_a_linear_models_gradient_is_its_weights():
     model = torch.nn.Linear(3, 1).double()
     x = np.random.default_rng(0).random((2, 3))
-    found = quantus_explain(Gradient(of="logit", reduce="signed"))(model, x, [1, 1])
-    np.testing.assert_allclose(found, model.weight.detach().numpy().repeat(2, 0))
+    scores = quantus_explain(Gradient(of="logit", reduce="signed"))(model, x, [1, 1])
+    np.testing.assert_allclose(scores, model.weight.detach().numpy().repeat(2, 0))
 
 
 def test_pictures_keep_their_shape_or_get_one_channel():
@@ -37,8 +37,8 @@ def test_pictures_keep_their_shape_or_get_one_channel():
 
 def test_without_targets_the_predicted_class_is_explained():
     model, x = MLP(5), torch.rand(3, 5)
-    found = quantus_explain(Gradient())(model, x)
-    np.testing.assert_array_equal(found, Gradient()(model, x).numpy())
+    scores = quantus_explain(Gradient())(model, x)
+    np.testing.assert_array_equal(scores, Gradient()(model, x).numpy())
 
 
 def test_scores_of_something_else_are_refused():

@@ -63,8 +63,8 @@ def test_log_odds_of_many_classes_weigh_the_other_classes_by_their_probability()
         others = [j for j in range(4) if j != c]
         share = probability[row, others] / probability[row, others].sum()
         expected = weight[c] - share @ weight[others]
-        found = Gradient(reduce="signed")(model, x[row : row + 1], target[row : row + 1])
-        torch.testing.assert_close(found[0], expected)
+        scores = Gradient(reduce="signed")(model, x[row : row + 1], target[row : row + 1])
+        torch.testing.assert_close(scores[0], expected)
 
 
 NETS = {
@@ -163,13 +163,13 @@ def test_a_confident_model_keeps_its_ranking(explainer, confidence):
     naive = torch.func.vmap(torch.func.grad(lambda r: model(r[None]).softmax(1).amax()))(x)
     assert (naive == 0).all(1).any()
     exact = explainer(model.double(), x.double())
-    found = explainer(model.float(), x)
-    assert (found > 0).all()
+    scores = explainer(model.float(), x)
+    assert (scores > 0).all()
     if confidence == 40.0:  # float64 itself is exact only so far
-        assert torch.equal(found.argsort(dim=1), exact.argsort(dim=1))
+        assert torch.equal(scores.argsort(dim=1), exact.argsort(dim=1))
     if isinstance(explainer, Gradient):
         plain = Gradient()(model, x)
-        assert torch.equal(found.argsort(dim=1), plain.argsort(dim=1))
+        assert torch.equal(scores.argsort(dim=1), plain.argsort(dim=1))
 
 
 def test_one_logit_reads_as_two():
@@ -200,8 +200,8 @@ def test_images_sum_over_channels_and_pairs_keep_both_inputs():
     expected = raw.abs().sum(2)
     torch.testing.assert_close(Gradient(reduce="abs_sum")(twin, pair), expected.flatten(1))
     for part in (0, 1):
-        found = Gradient(reduce="abs_sum", part=part)(twin, pair)
-        torch.testing.assert_close(found, expected[:, part])
+        scores = Gradient(reduce="abs_sum", part=part)(twin, pair)
+        torch.testing.assert_close(scores, expected[:, part])
 
 
 def test_an_undirected_edge_is_scored_by_both_of_its_entries():
@@ -209,7 +209,7 @@ def test_an_undirected_edge_is_scored_by_both_of_its_entries():
     x = randn(2, 5, 5, dtype=F64)
     x = (x + x.mT) / 2
     target = predict(model, x)
-    found = Gradient(of="logit", reduce="upper")(model, x, target)
+    scores = Gradient(of="logit", reduce="upper")(model, x, target)
     step = 1e-6
     edges = [(i, j) for i in range(5) for j in range(i + 1, 5)]
     for place, (i, j) in enumerate(edges):
@@ -217,8 +217,8 @@ def test_an_undirected_edge_is_scored_by_both_of_its_entries():
         moved[:, i, j] += step
         moved[:, j, i] += step
         rise = (model(moved) - model(x)).gather(1, target[:, None])[:, 0] / step
-        torch.testing.assert_close(found[:, place], rise.detach(), atol=1e-5, rtol=1e-4)
-    assert found.shape == (2, len(edges))
+        torch.testing.assert_close(scores[:, place], rise.detach(), atol=1e-5, rtol=1e-4)
+    assert scores.shape == (2, len(edges))
     pairs = torch.stack([x, x.flip(0)], 1)
 
     class Both(nn.Module):

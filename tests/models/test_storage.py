@@ -100,13 +100,13 @@ def test_extra_comes_back(folder, tmp_path):
 
 
 def test_the_folder_holds_json_and_safetensors_only(folder):
-    found = json.loads((folder / "model.json").read_text())
-    digest = found["weights"]
+    description = json.loads((folder / "model.json").read_text())
+    digest = description["weights"]
     assert files(folder) == ["model.json", f"weights-{digest[:16]}.safetensors"]
     assert hashlib.sha256(weights_of(folder).read_bytes()).hexdigest() == digest
-    assert found["class"] == "MLP"
-    assert found["format"] == 1
-    assert found["settings"] == {
+    assert description["class"] == "MLP"
+    assert description["format"] == 1
+    assert description["settings"] == {
         "features": 3,
         "widths": [4],
         "classes": 2,

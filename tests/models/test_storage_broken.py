@@ -19,8 +19,8 @@ def weights_of(folder):
 def rewrite(folder, **changes):
     """Change the description, None to remove an entry."""
     path = folder / "model.json"
-    found = json.loads(path.read_text()) | changes
-    path.write_text(json.dumps({k: v for k, v in found.items() if v != "(removed)"}))
+    description = json.loads(path.read_text()) | changes
+    path.write_text(json.dumps({k: v for k, v in description.items() if v != "(removed)"}))
 
 
 def reweigh(folder, change):

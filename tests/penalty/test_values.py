@@ -53,10 +53,10 @@ PLACES = {
 @pytest.mark.parametrize("form", ["gap", "exponential"])
 def test_gap_term(case, pairs, form):
     model, x, gradient, _ = case
-    found = R2ET(k=K, pairs=pairs, form=form, l1=0.7, l2=0.0, explainer=ODDS)(model, x)
+    penalties = R2ET(k=K, pairs=pairs, form=form, l1=0.7, l2=0.0, explainer=ODDS)(model, x)
     h = gaps(gradient.abs(), PLACES[pairs])
     expected = -h if form == "gap" else (-h).exp()
-    torch.testing.assert_close(found, 0.7 * expected.mean(1))
+    torch.testing.assert_close(penalties, 0.7 * expected.mean(1))
 
 
 @pytest.mark.parametrize("by", ["difference", "product"])
@@ -64,8 +64,8 @@ def test_curvature_along_the_signs(case, by):
     model, x, gradient, a = case
     v = gradient.sign() / N**0.5
     expected = (v @ a).norm(dim=1)
-    found = EstimatedHessian(explainer=ODDS, by=by)(model, x)
-    torch.testing.assert_close(found, expected)
+    penalties = EstimatedHessian(explainer=ODDS, by=by)(model, x)
+    torch.testing.assert_close(penalties, expected)
     both = R2ET(k=K, by=by, explainer=ODDS, l1=2.0, l2=3.0)(model, x)
     h = gaps(gradient.abs(), PLACES["all"]).mean(1)
     torch.testing.assert_close(both, -2 * h + 3 * expected)
@@ -81,9 +81,9 @@ def test_exact_hessian_and_its_largest_eigenvalue(case):
 def test_eigenvalues_that_differ_in_sign_alone():
     x = torch.tensor([[0.3, 0.7], [-2.0, 1.0]], dtype=torch.float64)
     product = Quadratic(torch.tensor([[0.0, 1.0], [1.0, 0.0]]).double(), torch.zeros(2).double())
-    found = SSR(explainer=ODDS)(product, x)  # of x1 * x2: eigenvalues 1 and -1
-    torch.testing.assert_close(found, torch.ones(2).double())
-    found.sum().backward()
+    penalties = SSR(explainer=ODDS)(product, x)  # of x1 * x2: eigenvalues 1 and -1
+    torch.testing.assert_close(penalties, torch.ones(2).double())
+    penalties.sum().backward()
     # The model grows with A, wherever in their plane the vector is: <A, d|l|/dA> = |l|, two rows.
     torch.testing.assert_close((product.a.grad * product.a).sum(), torch.tensor(2.0).double())
 
@@ -94,8 +94,8 @@ def test_largest_eigenvalue_at_the_default_steps(n):
     for seed in range(10):
         model, x = quadratic(n, seed), torch.ones(1, n, dtype=torch.float64)
         largest = torch.linalg.eigvalsh(model.a.detach()).abs().max().item()
-        found = SSR(explainer=ODDS)(model, x).item()
-        assert 0.85 * largest <= found <= largest * (1 + 1e-9)
+        penalties = SSR(explainer=ODDS)(model, x).item()
+        assert 0.85 * largest <= penalties <= largest * (1 + 1e-9)
 
 
 def test_largest_eigenvalue_has_the_derivative_of_an_eigenvalue(case):
@@ -111,7 +111,7 @@ def test_largest_eigenvalue_has_the_derivative_of_an_eigenvalue(case):
 
 def test_certified_ratio_is_the_radius_of_proposition_4_5(case):
     model, x, gradient, a = case
-    found = CertifiedRatio(k=K, explainer=ODDS, cap=1e9)(model, x)
+    penalties = CertifiedRatio(k=K, explainer=ODDS, cap=1e9)(model, x)
     for row, g in enumerate(gradient):
         order = g.abs().argsort(descending=True)
         signed = g.sign()[:, None] * a
@@ -121,7 +121,7 @@ def test_certified_ratio_is_the_radius_of_proposition_4_5(case):
             for j in order[K:]
         ]
         # At the sampled points other signs may hold, which only lengthens the rows' distance.
-        assert -found[row] <= min(ratios) + 1e-9
+        assert -penalties[row] <= min(ratios) + 1e-9
     alone = CertifiedRatio(k=K, explainer=ODDS, cap=1e9, samples=0)(model, x[:1])
     g, order = gradient[0], gradient[0].abs().argsort(descending=True)
     signed = g.sign()[:, None] * a
@@ -150,7 +150,7 @@ def test_certified_ratio_looks_at_the_sampled_points():
     c, x = torch.rand(N).double() + 1, torch.rand(4, N).double()
     noise = torch.randn_like(x)
     penalty = CertifiedRatio(k=K, explainer=ODDS, cap=1e9, radius=0.7, samples=2)
-    found = penalty(Cubic(c), x, noise=noise)
+    penalties = penalty(Cubic(c), x, noise=noise)
     for row, point in enumerate(x):
         v = noise[row] / noise[row].norm()
         points = (point, point + 0.7 * v, point + 0.7 * v.roll(1))
@@ -161,7 +161,7 @@ def test_certified_ratio_looks_at_the_sampled_points():
             for i in order[:K]
             for j in order[K:]
         )
-        torch.testing.assert_close(-found[row], best.detach())
+        torch.testing.assert_close(-penalties[row], best.detach())
 
 
 def test_adversarial_training_is_the_loss_one_step_away():
@@ -178,7 +178,7 @@ def test_adversarial_training_is_the_loss_one_step_away():
     chosen = model(x).argmax(1)
     for y in (chosen, (chosen + 1) % 3, torch.zeros(5).long()):
         penalty = AdversarialTraining(k=K, radius=0.3, explainer=Gradient(of="logit"))
-        found = penalty(model, x, y)
+        penalties = penalty(model, x, y)
         scores = torch.einsum("bij,bj->bi", a[chosen], x) + b[chosen]
         weight = torch.full_like(scores, -1 / (N - K)).scatter(
             1, scores.abs().argsort(dim=1, descending=True)[:, :K], 1 / K
@@ -186,7 +186,7 @@ def test_adversarial_training_is_the_loss_one_step_away():
         slope = torch.einsum("bi,bij->bj", weight * scores.sign(), a[chosen])
         worse = x - 0.3 * slope / slope.norm(dim=1, keepdim=True)
         expected = -model(worse).softmax(1).log()[torch.arange(5), y]
-        torch.testing.assert_close(found, expected)
+        torch.testing.assert_close(penalties, expected)
     torch.testing.assert_close(penalty(model, x), penalty(model, x, chosen))
 
 
@@ -214,14 +214,14 @@ def test_certified_ranking_reaches_beyond_its_radius():
 def test_ball_term_compares_relative_scores_across_the_ball(case):
     model, x, gradient, a = case
     noise = torch.randn_like(x)
-    found = BallR2ET(k=K, radius=0.5, l1=0.1, l2=2.0)(model, x, noise=noise)
+    penalties = BallR2ET(k=K, radius=0.5, l1=0.1, l2=2.0)(model, x, noise=noise)
     v = noise / noise.norm(dim=1, keepdim=True)
     sign = torch.where(model(x) > 0, 1.0, -1.0)
     there = (gradient + 0.5 * sign * (v @ a)).abs()
     here = gradient.abs()
     here, there = (s / s.mean(1, keepdim=True) for s in (here, there))
     expected = -0.1 * gaps(here, PLACES["closest"]).mean(1) + 2 * (there - here).norm(dim=1)
-    torch.testing.assert_close(found, expected)
+    torch.testing.assert_close(penalties, expected)
 
 
 def test_ball_term_does_not_see_the_scale(case):
@@ -237,17 +237,17 @@ def test_ball_term_does_not_see_the_scale(case):
 def test_hinge_asks_for_no_more_than_enough(case):
     model, x, gradient, _ = case
     scores = gradient.abs() / gradient.abs().mean(1, keepdim=True)
-    found = BallR2ET(k=K, l1=1.0, l2=0.0, hinge=0.4)(model, x)
+    penalties = BallR2ET(k=K, l1=1.0, l2=0.0, hinge=0.4)(model, x)
     expected = (0.4 - gaps(scores, PLACES["closest"])).clamp(min=0).mean(1)
-    torch.testing.assert_close(found, expected)
+    torch.testing.assert_close(penalties, expected)
 
 
 def test_a_given_ranking_is_the_one_preserved(case):
     model, x, gradient, _ = case
     order = torch.arange(N).repeat(5, 1)
-    found = R2ET(k=K, l2=0.0, explainer=ODDS)(model, x, order=order)
+    penalties = R2ET(k=K, l2=0.0, explainer=ODDS)(model, x, order=order)
     scores = gradient.abs()
-    torch.testing.assert_close(found, scores[:, K:].mean(1) - scores[:, :K].mean(1))
+    torch.testing.assert_close(penalties, scores[:, K:].mean(1) - scores[:, :K].mean(1))
 
 
 @pytest.mark.parametrize(

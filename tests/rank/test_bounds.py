@@ -80,12 +80,12 @@ def test_bounds_hold_for_a_network_with_true_suprema_and_are_tighter_by_pair():
     for seed in range(20):
         end = L2(radius).sample(x, generator=torch.Generator().manual_seed(seed))[0]
         end = x + (end - x) / (end - x).norm(dim=1, keepdim=True) * radius
-        found = pairwise_thickness(
+        estimate = pairwise_thickness(
             model, x, k, explainer=SIGNED, distribution="adversarial", x_adv=end, points=50
         )
         for bounds in (wide, tight):
-            assert (found >= bounds.lower).all()
-            assert (found <= bounds.upper).all()
+            assert (estimate >= bounds.lower).all()
+            assert (estimate <= bounds.upper).all()
 
 
 def test_the_first_order_estimate_is_no_bound():

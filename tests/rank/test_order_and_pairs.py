@@ -22,11 +22,11 @@ def test_ties_go_to_the_lower_index(n):
     scores = (randn(20, n) * 2).round()  # many ties
     scores[0] = 0
     scores[1, ::2], scores[1, 1::2] = 0.0, -0.0
-    found = ranking(scores)
-    for row, order in zip(scores.tolist(), found.tolist(), strict=True):
+    ranked = ranking(scores)
+    for row, order in zip(scores.tolist(), ranked.tolist(), strict=True):
         assert order == by_hand(row)
     for k in {1, n // 2, n - 1}:
-        assert torch.equal(top_k(scores, k), found[:, :k])
+        assert torch.equal(top_k(scores, k), ranked[:, :k])
         assert torch.equal(top_k_mask(scores, k).sum(1), torch.full((20,), k))
         assert top_k_mask(scores, k).gather(1, top_k(scores, k)).all()
 

@@ -37,8 +37,8 @@ def test_a_linear_model_has_the_thickness_of_its_gap_whatever_the_distribution()
         {"distribution": "adversarial", "x_adv": randn(2, 5, 7, seed=4, dtype=F64)},
     ):
         # The prediction may change on the way; the explained class stays that of x.
-        found = thickness(model, x, k, explainer=SIGNED, **settings)
-        torch.testing.assert_close(found, h.mean((1, 2)))
+        estimate = thickness(model, x, k, explainer=SIGNED, **settings)
+        torch.testing.assert_close(estimate, h.mean((1, 2)))
         sure = thickness(model, x, k, explainer=SIGNED, kind="probability", **settings)
         assert torch.equal(sure, torch.ones(5, dtype=F64))
 
@@ -73,8 +73,8 @@ def test_the_probability_kind_is_the_share_of_the_way_before_each_flip():
     assert (flip < 1).any()
     settings = {"explainer": SIGNED, "distribution": "adversarial", "x_adv": x_adv}
     settings |= {"kind": "probability", "points": 2000}
-    found = pairwise_thickness(model, x, k, **settings)
-    torch.testing.assert_close(found, flip, atol=1 / 2000, rtol=0)
+    estimate = pairwise_thickness(model, x, k, **settings)
+    torch.testing.assert_close(estimate, flip, atol=1 / 2000, rtol=0)
     whole = thickness(model, x, k, **settings)
     torch.testing.assert_close(whole, flip.mean((1, 2)), atol=1 / 2000, rtol=0)
 
@@ -89,10 +89,10 @@ def test_the_integral_over_the_way_agrees_with_scipy():
         at = x + t * (x_adv - x)
         return float(gap(scores(at), order, k)[row].mean())
 
-    found = thickness(model, x, k, distribution="adversarial", x_adv=x_adv, points=4000)
+    estimate = thickness(model, x, k, distribution="adversarial", x_adv=x_adv, points=4000)
     for row in range(2):
         exact = quad(mean_gap, 0, 1, args=(row,), epsabs=1e-10, limit=300)[0]
-        assert found[row].item() == pytest.approx(exact, abs=1e-6)
+        assert estimate[row].item() == pytest.approx(exact, abs=1e-6)
 
 
 def by_definition(ranked, k, kind):
@@ -119,9 +119,9 @@ def test_every_kind_equals_its_loop_over_pairs(kind, n, k):
     ranked = randn(7, n, dtype=F64)
     ranked[:3] = ranked[:3].round()  # ties
     sure = kind == "probability"
-    found = ordered_share(ranked, k) if sure else ranked @ rank_weights(n, k, kind)
+    estimate = ordered_share(ranked, k) if sure else ranked @ rank_weights(n, k, kind)
     expected = [by_definition(row, k, kind) for row in ranked.tolist()]
-    torch.testing.assert_close(found, torch.tensor(expected, dtype=F64))
+    torch.testing.assert_close(estimate, torch.tensor(expected, dtype=F64))
 
 
 def test_kinds_through_the_public_function():
@@ -131,9 +131,11 @@ def test_kinds_through_the_public_function():
     order = ranking(scores(x))
     middle = scores((x + x_adv) / 2).gather(1, order)
     for kind in KINDS:
-        found = thickness(model, x, k, kind=kind, distribution="adversarial", x_adv=x_adv, points=1)
+        estimate = thickness(
+            model, x, k, kind=kind, distribution="adversarial", x_adv=x_adv, points=1
+        )
         expected = [by_definition(row, k, kind) for row in middle.tolist()]
-        torch.testing.assert_close(found, torch.tensor(expected, dtype=F64))
+        torch.testing.assert_close(estimate, torch.tensor(expected, dtype=F64))
 
 
 def test_permuting_features_changes_nothing_and_scaling_scales():
@@ -237,15 +239,15 @@ def test_gaussian_points_are_gaussian():
         return torch.stack([-(at[:, 0] ** 2), torch.full_like(at[:, 0], -100.0)], 1)
 
     x = torch.zeros(1, 2, dtype=F64)
-    found = thickness(scores, x, 1, distribution="gaussian", sigma=1.5, samples=4000, points=20)
-    assert found.item() == pytest.approx(100 - 1.5**2 / 3, abs=0.06)
+    estimate = thickness(scores, x, 1, distribution="gaussian", sigma=1.5, samples=4000, points=20)
+    assert estimate.item() == pytest.approx(100 - 1.5**2 / 3, abs=0.06)
 
 
 def test_other_explanations_and_regions():
     model, x = make(mlp), randn(3, 6).clamp(0, 1)
     region = L2(0.5, bounds=(0, 1), frozen=[0, 1])
-    found = thickness(model, x, 2, explainer=IntegratedGradients(points=5), region=region)
-    assert found.shape == (3,)
+    estimate = thickness(model, x, 2, explainer=IntegratedGradients(points=5), region=region)
+    assert estimate.shape == (3,)
 
 
 MODEL, X = make(mlp), randn(3, 6)

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from r2et.errors import InputError, describe, first_line, require
 from r2et.files import write
 from r2et.lock import locked
-from r2et.models.files import LOCK, contents, folder_path, make_folder
+from r2et.models.folder import LOCK, contents, folder_path, make_folder
 from r2et.models.gcn import SiameseGCN
 from r2et.models.mlp import MLP
 from r2et.models.network import Network

@@ -16,7 +16,7 @@ from r2et.config import first_difference
 from r2et.data import Data
 from r2et.errors import InputError, require
 from r2et.files import write
-from r2et.models.files import contents, folder_path, make_folder
+from r2et.models.folder import contents, folder_path, make_folder
 from r2et.models.storage import DESCRIPTION
 
 FORMAT = "r2et-checkpoint/2"

@@ -21,7 +21,7 @@ from r2et.errors import require
 from r2et.explain import Explainer
 from r2et.lock import reserved
 from r2et.models import save_model, smooth
-from r2et.models.files import folder_path, make_folder
+from r2et.models.folder import folder_path, make_folder
 from r2et.models.storage import NETWORKS
 from r2et.train.checkpoint import folder, identity
 from r2et.train.defaults import default_network

@@ -50,8 +50,8 @@ def test_pearson_equals_scipys_and_survives_tiny_scores():
 
 
 def test_mse_by_hand():
-    found = mse(torch.tensor([[1.0, 2], [0, 0]]), torch.tensor([[1.0, 4], [3, 4]]))
-    assert found.tolist() == [2.0, 12.5]
+    errors = mse(torch.tensor([[1.0, 2], [0, 0]]), torch.tensor([[1.0, 4], [3, 4]]))
+    assert errors.tolist() == [2.0, 12.5]
     tiny = mse(torch.full((1, 2), 1e-25), torch.zeros(1, 2))
     assert tiny.item() == pytest.approx(1e-50, rel=1e-6)
 

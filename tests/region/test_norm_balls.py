@@ -43,7 +43,7 @@ def noise(count, seed=1, size=2.0, dtype=torch.float64):
 def test_projection_is_the_nearest_point_by_an_independent_solver(region):
     x = rows(6)
     wanted = x + noise(6)
-    found = region.project(wanted, x)
+    projected = region.project(wanted, x)
     scale = torch.tensor(region.scale or (1.0,) * N, dtype=torch.float64)
     low, high = region.bounds or (-math.inf, math.inf)
     low = torch.tensor(low, dtype=torch.float64).expand(N)
@@ -71,8 +71,8 @@ def test_projection_is_the_nearest_point_by_an_independent_solver(region):
             ball = [{"type": "ineq", "fun": lambda z: region.radius**2 - length(z)}]
         best = minimize(cost, x[i].numpy(), bounds=box, constraints=ball, options={"ftol": 1e-14})
         # The solver may overstep the ball by its own tolerance.
-        assert cost(found[i]) <= best.fun * (1 + 1e-7)
-        torch.testing.assert_close(found[i], torch.as_tensor(best.x), atol=2e-5, rtol=0)
+        assert cost(projected[i]) <= best.fun * (1 + 1e-7)
+        torch.testing.assert_close(projected[i], torch.as_tensor(best.x), atol=2e-5, rtol=0)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])

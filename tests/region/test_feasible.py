@@ -63,12 +63,12 @@ def by_hand(region, row):
             most = int(moves[name] / step)
             around = [now + j * step for j in range(-most, most + 1)]
             values[name] = [v for v in around if column.low <= v <= column.high]
-    found = []
+    seen = []
     for cells in product(*values.values()):
         raw = dict(zip(values, cells, strict=True))
         if sum(raw[name] != RAW[name][row] for name in LABELS) <= region.switches:
-            found.append(raw)
-    table = {name: [raw[name] for raw in found] for name in values}
+            seen.append(raw)
+    table = {name: [raw[name] for raw in seen] for name in values}
     if isinstance(table["signed"][0], float):
         whole = [f"1970-01-{1 + int(v):02}" for v in table["signed"]]
         times = ["T12:00" if v % 1 else "" for v in table["signed"]]
@@ -78,24 +78,24 @@ def by_hand(region, row):
 
 def listed(region, x):
     """What enumerate gives, row by row."""
-    found = [[] for _ in x]
+    seen = [[] for _ in x]
     for index, points in region.enumerate(x):
         for row, point in zip(index.tolist(), points, strict=True):
-            found[row].append(point)
-    return [torch.stack(points) for points in found]
+            seen[row].append(point)
+    return [torch.stack(points) for points in seen]
 
 
 @pytest.mark.parametrize("region", REGIONS, ids=IDS)
 def test_enumeration_is_complete_without_duplicates_and_bit_for_bit_what_a_table_holds(region):
     x = rows()
     for row, points in enumerate(listed(region, x)):
-        found = {tuple(point) for point in points.tolist()}
-        assert len(found) == len(points)
+        seen = {tuple(point) for point in points.tolist()}
+        assert len(seen) == len(points)
         expected = by_hand(region, row)
         if row == 1:  # a time of day, which float32 does not hold to the last bit
-            found = {tuple(round(v, 6) for v in point) for point in found}
+            seen = {tuple(round(v, 6) for v in point) for point in seen}
             expected = expected.double().round(decimals=6)
-        assert found == {tuple(point) for point in expected.tolist()}
+        assert seen == {tuple(point) for point in expected.tolist()}
         assert torch.equal(points[0], x[row])
         assert region.count(x)[row] == len(points) <= region.most
 
@@ -118,13 +118,13 @@ def test_projection_is_the_nearest_of_all_points(region, dtype):
     for size in (0.02, 0.3, 2.0, 100.0):
         for _ in range(15):
             wanted = x + size * torch.randn(x.shape, generator=generator, dtype=dtype)
-            found = region.project(wanted, x)
-            assert region.contains(found, x).all()
-            assert torch.equal(region.project(found, x), found)
+            projected = region.project(wanted, x)
+            assert region.contains(projected, x).all()
+            assert torch.equal(region.project(projected, x), projected)
             for row, points in enumerate(all_points):
                 target = wanted[row].expand_as(points)
                 best = region.distance(points, target).min()
-                here = region.distance(found[row][None], wanted[row][None])[0]
+                here = region.distance(projected[row][None], wanted[row][None])[0]
                 assert here <= best + 1e-6 * (1 + size)
     assert torch.equal(region.project(x, x), x)
 
@@ -133,11 +133,11 @@ def test_projection_onto_numbers_of_any_value_is_the_nearest_in_between():
     region, x = Feasible(SCHEMA, moves={"pay": 0.5}), rows(torch.float64)
     wanted = x.clone()
     wanted[:, 2] = torch.tensor([0.95, 0.9, 0.3, 0.41], dtype=torch.float64)
-    found = region.project(wanted, x)
+    projected = region.project(wanted, x)
     expected = torch.tensor([0.95, (0.125 + 0.5 + 1) / 4, 0.125, 0.41], dtype=torch.float64)
-    torch.testing.assert_close(found[:, 2], expected, rtol=0, atol=1e-12)
-    assert torch.equal(found[[0, 3]], wanted[[0, 3]])
-    assert region.contains(found, x).all()
+    torch.testing.assert_close(projected[:, 2], expected, rtol=0, atol=1e-12)
+    assert torch.equal(projected[[0, 3]], wanted[[0, 3]])
+    assert region.contains(projected, x).all()
     assert region.contains(wanted, x).tolist() == [True, False, False, True]
     assert region.count(x).tolist() == [float("inf")] * 4
 
@@ -370,5 +370,5 @@ def test_only_a_ball_has_a_gaussian_distribution():
         InputError, match=r"^thickness: region must be a ball, L2 or Linf, got Feas"
     ):
         thickness(lambda z: z, rows(), 3, region=FEASIBLE, distribution="gaussian")
-    found = thickness(lambda z: z, rows(), 3, region=L2(0.1), distribution="gaussian")
-    assert found.isfinite().all()
+    estimate = thickness(lambda z: z, rows(), 3, region=L2(0.1), distribution="gaussian")
+    assert estimate.isfinite().all()
