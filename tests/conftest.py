@@ -1,10 +1,13 @@
-"""One thread for all tests, and skips that nobody expects are failures where CI asks for it."""
+"""One thread; attacks cut short; unexpected skips are failures where CI asks for it."""
 
 import os
+from dataclasses import replace
 
 import pytest
 import torch
 
+from r2et.attack.strong import PLANS
+from r2et.audit import measures, shown
 from skips import is_expected
 
 # The networks in these tests are tiny, and threads make them many times slower.
@@ -55,3 +58,15 @@ class UnexpectedSkips:
 def pytest_configure(config: pytest.Config) -> None:
     if STRICT:
         config.pluginmanager.register(UnexpectedSkips(config))
+
+
+@pytest.fixture
+def short_attacks(monkeypatch):
+    """Attacks that look at few points: for tests of what is made of their results.
+
+    In this process alone, not in workers that it starts.
+    """
+    few = replace(PLANS["fast"], random=8, steps=2, rounds=1, around=2, units=2)
+    monkeypatch.setitem(PLANS, "fast", few)
+    monkeypatch.setitem(measures.STEPS, "fast", 3)
+    monkeypatch.setattr(shown, "FRACTIONS", (1.0,))

@@ -22,8 +22,7 @@ import torch
 import typer
 from PIL import Image
 
-from r2et.attack.strong import PLANS
-from r2et.audit import audit, measures, shown
+from r2et.audit import audit, measures
 from r2et.cli import app
 from r2et.data import load
 from r2et.models import MLP
@@ -93,14 +92,10 @@ def toured():
 
 
 @pytest.fixture
-def quick(monkeypatch):
+def quick(monkeypatch, short_attacks):  # noqa: ARG001
     """Attacks that look at few points, and audits without their slowest measures."""
-    few = replace(PLANS["fast"], random=8, steps=2, rounds=1, around=2, units=2)
-    monkeypatch.setitem(PLANS, "fast", few)
-    monkeypatch.setitem(measures.STEPS, "fast", 3)
     for name in ("smallest", "curvature"):
         monkeypatch.delitem(measures.MEASURES, name)
-    monkeypatch.setattr(shown, "FRACTIONS", (1.0,))
 
 
 @pytest.mark.parametrize("page", WITH_CODE, ids=name)

@@ -67,6 +67,7 @@ class Squeezed(nn.Module):
         return self.line(x).squeeze()
 
 
+@pytest.mark.usefixtures("short_attacks")
 def test_one_logit_squeezed_away_is_one_logit():
     torch.manual_seed(0)
     net, x = Squeezed(1), torch.rand(5, 4)
@@ -77,6 +78,7 @@ def test_one_logit_squeezed_away_is_one_logit():
         audit(Squeezed(3), x, k=2)
 
 
+@pytest.mark.usefixtures("short_attacks")
 def test_numbers_of_numpy_are_numbers():
     x, net = torch.rand(6, 4), nn.Linear(4, 2)
     given = {"k": np.int64(2), "rows": np.int32(5), "seed": np.uint8(3), "chunk": np.int64(4)}
@@ -241,6 +243,7 @@ def test_rows_do_not_depend_on_the_engine(engine, found, model, data):
     assert again.found["shown"] == found.found["shown"]
 
 
+@pytest.mark.usefixtures("short_attacks")
 def test_a_stream_is_read_in_its_order_and_in_chunks(model, data):
     x, y = data.test.x[:40], data.test.y[:40]
     seen = []
@@ -264,6 +267,7 @@ def test_a_stream_is_read_in_its_order_and_in_chunks(model, data):
     assert whole.summary()["auc_linear"] is not None
 
 
+@pytest.mark.usefixtures("short_attacks")
 def test_a_frame_gives_the_names_and_wide_numbers_are_narrowed(model, data):
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(data.test.x[:16].double().numpy(), columns=list(data.names))
@@ -273,6 +277,7 @@ def test_a_frame_gives_the_names_and_wide_numbers_are_narrowed(model, data):
     assert found.summary() == same.summary()
 
 
+@pytest.mark.usefixtures("short_attacks")
 def test_what_time_does_not_allow_is_said(model, data, monkeypatch):
     clock = [1000.0]
     monkeypatch.setattr(time, "time", lambda: clock[0])
@@ -292,6 +297,7 @@ def test_what_time_does_not_allow_is_said(model, data, monkeypatch):
     assert found.found["shown"][0]["steps"][-1]["radius"] == 0.3
 
 
+@pytest.mark.usefixtures("short_attacks")
 def test_no_time_at_all_still_explains_one_chunk(model, data):
     found = audit(model, *data.test, k=3, minutes=1e-9, chunk=8, budget="fast")
     told = found.summary()
@@ -410,6 +416,7 @@ audit(model, x, k=2, budget="fast", chunk=16, partial={str(kept)!r})
     assert resumed.found["rows"] == plain.found["rows"]
 
 
+@pytest.mark.usefixtures("short_attacks")
 @pytest.mark.parametrize("explainer", [SmoothGrad(samples=4), Captum("Saliency")])
 def test_other_explanations_have_no_proof_but_everything_else(model, data, explainer):
     x, y = data.test.x[:8], data.test.y[:8]
@@ -422,6 +429,7 @@ def test_other_explanations_have_no_proof_but_everything_else(model, data, expla
     assert ("papers" in lacking) == (not explainer.differentiable)
 
 
+@pytest.mark.usefixtures("short_attacks")
 def test_pictures_and_concepts():
     torch.manual_seed(0)
     net = ResidualNet(3, nn.Softplus).eval()
@@ -436,6 +444,7 @@ def test_pictures_and_concepts():
     assert by_layer.found["scores_shape"] == [6]
 
 
+@pytest.mark.usefixtures("short_attacks")
 def test_pictures_of_one_channel_have_a_proof():
     torch.manual_seed(0)
     net = nn.Sequential(nn.Conv2d(1, 3, 3), nn.Softplus(), nn.Flatten(), nn.Linear(27, 2))
@@ -444,6 +453,7 @@ def test_pictures_of_one_channel_have_a_proof():
     assert found.found["scores_shape"] == [5, 5]
 
 
+@pytest.mark.usefixtures("short_attacks")
 def test_a_scaled_ball_is_certified_in_its_own_units(model, data):
     x = data.test.x[:12]
     plain = audit(model, x, k=3, region=L2(0.3), budget="fast")
@@ -453,6 +463,7 @@ def test_a_scaled_ball_is_certified_in_its_own_units(model, data):
         assert two["certified_precision"] == one["certified_precision"]
 
 
+@pytest.mark.usefixtures("short_attacks")
 def test_nothing_of_the_model_changes(data):
     net = nn.Sequential(nn.Linear(data.test.x.shape[1], 8), nn.BatchNorm1d(8), nn.Tanh())
     net.append(nn.Linear(8, 2))
@@ -525,6 +536,7 @@ def test_few_rows_of_many_classes_are_enough_for_an_area():
     assert np.isfinite(found).all()
 
 
+@pytest.mark.usefixtures("short_attacks")
 def test_a_linear_model_that_could_not_be_fitted_is_named(model, data):
     x, y = data.test.x[:2], torch.tensor([0, 1])
     found = audit(model, x, y, k=3, region=L2(0.1), budget="fast", minutes=1e-6)
@@ -544,6 +556,7 @@ class Hole(nn.Module):
         return self.inner(torch.cat([x[:, :1].sqrt(), x[:, 1:]], 1))
 
 
+@pytest.mark.usefixtures("short_attacks")
 def test_a_model_without_an_output_everywhere_loses_only_what_needs_it():
     torch.manual_seed(0)
     x = torch.rand(6, 6) * 0.1 + 0.01

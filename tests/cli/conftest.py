@@ -24,7 +24,7 @@ def number():
 
 
 @pytest.fixture
-def program(monkeypatch, capsys, tmp_path):
+def program(monkeypatch, capsys, tmp_path, short_attacks):  # noqa: ARG001
     """By a command's name, a function of its arguments that gives exit code, output, errors."""
     monkeypatch.chdir(tmp_path)
 
