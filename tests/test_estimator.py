@@ -31,11 +31,14 @@ def vanilla(**settings):
     return R2ETClassifier(**{"k": 3, "recipe": "vanilla", "epochs": 20, **settings})
 
 
-CHECKED = [vanilla(epochs=30), R2ETClassifier(epochs=60)]
-
-
-@parametrize_with_checks(CHECKED)
+@parametrize_with_checks([vanilla(epochs=30)])
 def test_what_scikit_learn_asks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks([R2ETClassifier(epochs=60)])
+def test_what_scikit_learn_asks_of_the_default(estimator, check):
     check(estimator)
 
 
@@ -254,6 +257,7 @@ def test_bad_input_is_one_sentence(table):
         vanilla().reasons(x)
 
 
+@pytest.mark.usefixtures("short_attacks")
 def test_audit_is_of_the_network_at_the_estimators_settings(table, fitted):
     x, y = table
     found = fitted.audit(x[:20], y[:20], k=2, budget="fast")

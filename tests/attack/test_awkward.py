@@ -48,6 +48,7 @@ def test_logits_of_any_size(factor):
         assert (scaled.precision - plain.precision).abs().mean() < 0.2
 
 
+@pytest.mark.slow
 def test_the_same_problem_in_other_units_is_as_easy():
     model, x = make(lambda: MLP(12, (32,)), seed=1), randn(60, 12)
     other = Times(model, before=1 / 255)

@@ -37,7 +37,12 @@ def grid_worst(model, x, radius, k, steps):
 @pytest.mark.parametrize("activation", ["leaky_relu", "tanh"])
 @pytest.mark.parametrize(
     ("n", "k", "radius", "steps"),
-    [(2, 1, 0.5, 161), (2, 1, 1.5, 161), (3, 1, 1.5, 45), (3, 2, 1, 45)],
+    [
+        (2, 1, 0.5, 161),
+        pytest.param(2, 1, 1.5, 161, marks=pytest.mark.slow),
+        pytest.param(3, 1, 1.5, 45, marks=pytest.mark.slow),
+        pytest.param(3, 2, 1, 45, marks=pytest.mark.slow),
+    ],
 )
 def test_the_strong_attack_finds_what_a_dense_grid_finds(n, k, radius, steps, activation):
     model = make(lambda: MLP(n, (8,), activation=activation), seed=n + k)

@@ -224,6 +224,7 @@ def test_the_smallest_change_of_a_quadratic_is_its_closed_form():
     assert {point["proved"] for point in found.found["curve"]} == {0}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["processes", "ray"])
 def test_rows_do_not_depend_on_the_engine(engine, found, model, data):
     if engine == "ray":
@@ -385,6 +386,7 @@ def test_a_stopped_audit_goes_on_where_it_was(found, model, data, tmp_path, monk
     assert len(seen) == 7  # other rows are measured anew
 
 
+@pytest.mark.slow
 def test_killed_in_the_middle(tmp_path):
     """kill -9 of a real process loses no chunk that was done."""
     kept = tmp_path / "audit.partial"

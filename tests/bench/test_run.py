@@ -129,6 +129,7 @@ def children(pid: int) -> list[int]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 def test_killed_driver_and_killed_worker(whole, tmp_path):
     expected = compared(whole[0])
@@ -154,6 +155,7 @@ def test_killed_driver_and_killed_worker(whole, tmp_path):
     assert not list(out.glob("*/.*.part"))
 
 
+@pytest.mark.slow
 def test_two_ray_nodes_give_the_same_records(whole, tmp_path):
     pytest.importorskip("ray", exc_type=ImportError)
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"

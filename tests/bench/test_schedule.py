@@ -72,6 +72,7 @@ def test_nothing_is_begun_after_the_budget(tmp_path):
     assert run([asks([C])], tmp_path) == [[4]]
 
 
+@pytest.mark.slow
 def test_a_lost_task_is_not_recorded(tmp_path):
     plans = [asks([Sum("dies", bad="die"), A])]
     with engine("processes", workers=1) as pool:

@@ -369,6 +369,7 @@ def test_a_retraining_takes_a_tenth_of_the_learning_rate():
         assert again.settings(RECIPES[recipe]).lr == pytest.approx(usual / 10)
 
 
+@pytest.mark.slow
 def test_what_cannot_be_retrained_or_only_that(tmp_path):
     grid = Grid(("adult",), ("vanilla", "cl", "sp", "linear"), seeds=1, epochs=1, rows=8, steps=5)
     (table,) = main(tmp_path, grid=grid, name="table8").tables

@@ -81,6 +81,7 @@ def own():
 """
 
 
+@pytest.mark.slow
 def test_a_class_of_ones_own_in_the_current_folder(tmp_path):
     """As it is typed: its own process, its own workers, nothing on the path but what Python has."""
     (tmp_path / "credit.py").write_text(OWN)
@@ -210,6 +211,7 @@ def test_modules_and_archives_of_any_kind(run, strange, tmp_path):
     assert run(f"{strange}:net", "big_endian.npz", *quick)[0] == 0
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(folder, tmp_path):
     command = [sys.executable, "-m", "r2et", "audit", folder, "adult", "--rows", "200"]
     command += ["--budget", "fast", "--engine", "processes", "--workers", "1", "--json", "a.json"]

@@ -29,6 +29,7 @@ def demo(tmp_path_factory):
     return {**json.loads(done.stdout), "page": (folder / "report.html").read_text()}
 
 
+@pytest.mark.slow
 def test_the_demo_trains_a_network_worth_explaining(demo):
     assert demo["auc"] > 0.87
     assert len(demo["rows"]) == 3
@@ -38,6 +39,7 @@ def test_the_demo_trains_a_network_worth_explaining(demo):
         assert 0 < row["thickness_probability"] <= 1
 
 
+@pytest.mark.slow
 def test_the_demo_finds_reasons_that_change_under_one_prediction(demo):
     worst = demo["worst"]
     assert 0 < demo["changed_share"] <= 1
@@ -72,6 +74,7 @@ def test_the_rows_that_changed_kept_their_prediction():
     assert (found.precision < 1).any()
 
 
+@pytest.mark.slow
 def test_the_readme_says_what_the_demo_finds(demo):
     text = (Path(__file__).parents[2] / "README.md").read_text()
     share = float(re.search(r"\*\*(\d+) %\*\*", text)[1]) / 100
@@ -87,6 +90,7 @@ def test_the_demo_repeats_and_prints_for_people():
         assert part in shown[0].stdout
 
 
+@pytest.mark.slow
 def test_the_demo_compares_six_ways_of_training(demo):
     models = demo["models"]
     ours = ["r2et-ball", "certified", "certified-individual"]
@@ -103,6 +107,7 @@ def test_the_demo_compares_six_ways_of_training(demo):
         assert name in demo["page"]
 
 
+@pytest.mark.slow
 def test_the_demos_certified_networks_are_as_accurate_on_all_test_rows():
     """The audit's few rows cannot tell."""
     data = load("adult")

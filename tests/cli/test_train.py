@@ -155,6 +155,7 @@ main()
 """
 
 
+@pytest.mark.slow
 def test_ctrl_c_says_how_to_go_on(run, tmp_path):
     arguments = (*USUAL, "--recipe", "vanilla", "--epochs", "20")
     command = hearing_ctrl_c([sys.executable, "-c", INTERRUPTED, "train", *arguments])

@@ -274,6 +274,7 @@ for path in sys.argv[1:]:
 """
 
 
+@pytest.mark.slow
 def test_a_million_rows_in_bounded_memory(tmp_path):
     """Beside the features, and the text of a CSV, only a few columns are ever held.
 

@@ -69,7 +69,11 @@ def gone(driver: subprocess.Popen, workers: list[int], seconds: float) -> bool:
 @pytest.mark.parametrize(
     ("kind", "end"),
     # After kill -9 of its driver Ray ends its workers too, but takes a minute over its own agents.
-    [("processes", signal.SIGINT), ("processes", signal.SIGKILL), ("ray", signal.SIGINT)],
+    [
+        ("processes", signal.SIGINT),
+        ("processes", signal.SIGKILL),
+        pytest.param("ray", signal.SIGINT, marks=pytest.mark.slow),
+    ],
 )
 def test_the_end_of_the_driver_is_the_end_of_its_workers(tmp_path, kind, end):
     if kind == "ray":
@@ -120,6 +124,7 @@ def two_nodes():
     cluster.shutdown()
 
 
+@pytest.mark.slow
 def test_two_nodes_and_one_of_them_dies(two_nodes):
     cluster, second = two_nodes
     with engine("ray", address=cluster.address) as run:
@@ -138,6 +143,7 @@ def test_two_nodes_and_one_of_them_dies(two_nodes):
         assert dict(run(engine_work.square, [3])) == {0: 9}
 
 
+@pytest.mark.slow
 def test_an_address_where_nobody_is():
     pytest.importorskip("ray", exc_type=ImportError)
     with pytest.raises(R2ETError, match="engine: address must be that of a Ray cluster"):

@@ -32,10 +32,19 @@ def ray_pool():
         yield run
 
 
-@pytest.fixture(params=["serial", "processes", "ray"])
+RAY = pytest.param("ray", marks=pytest.mark.slow)
+
+
+@pytest.fixture(params=["serial", "processes", RAY])
 def run(request):
     if request.param == "serial":
         return engine("serial")
+    return request.getfixturevalue("pool" if request.param == "processes" else "ray_pool")
+
+
+@pytest.fixture(params=["processes", RAY])
+def remote(request):
+    """An engine whose workers are other processes."""
     return request.getfixturevalue("pool" if request.param == "processes" else "ray_pool")
 
 
@@ -88,30 +97,25 @@ def test_one_thread_each_and_the_callers_setting_stays(run):
         torch.set_num_threads(before)
 
 
-def test_work_goes_to_each_worker_once(pool, ray_pool, tmp_path):
-    for run in (pool, ray_pool):
-        folder = tmp_path / type(run).__name__
-        folder.mkdir()
-        processes = {pid for _, pid in run(engine_work.Counted(str(folder)), range(20))}
-        read = [int(p.name.split("-")[0]) for p in folder.iterdir()]
-        assert os.getpid() not in processes
-        assert sorted(read) == sorted(processes)
+def test_work_goes_to_each_worker_once(remote, tmp_path):
+    processes = {pid for _, pid in remote(engine_work.Counted(str(tmp_path)), range(20))}
+    read = [int(p.name.split("-")[0]) for p in tmp_path.iterdir()]
+    assert os.getpid() not in processes
+    assert sorted(read) == sorted(processes)
 
 
-def test_a_worker_killed_once_costs_nothing(pool, ray_pool, tmp_path):
-    for run in (pool, ray_pool):
-        work = engine_work.Dies(str(tmp_path / type(run).__name__))
-        assert sorted(run(work, range(6))) == [(i, i) for i in range(6)]
+def test_a_worker_killed_once_costs_nothing(remote, tmp_path):
+    work = engine_work.Dies(str(tmp_path / "died"))
+    assert sorted(remote(work, range(6))) == [(i, i) for i in range(6)]
 
 
-def test_an_item_that_kills_its_worker_is_lost_alone(pool, ray_pool):
-    for run in (pool, ray_pool):
-        found = dict(run(engine_work.Dies(), range(6)))
-        lost = found.pop(3)
-        assert isinstance(lost, Lost)
-        assert "2 times" in lost.reason
-        assert found == {i: i for i in (0, 1, 2, 4, 5)}
-        assert dict(run(engine_work.square, range(3))) == {0: 0, 1: 1, 2: 4}
+def test_an_item_that_kills_its_worker_is_lost_alone(remote):
+    results = dict(remote(engine_work.Dies(), range(6)))
+    lost = results.pop(3)
+    assert isinstance(lost, Lost)
+    assert "2 times" in lost.reason
+    assert results == {i: i for i in (0, 1, 2, 4, 5)}
+    assert dict(remote(engine_work.square, range(3))) == {0: 0, 1: 1, 2: 4}
 
 
 def test_a_worker_killed_while_it_answers_is_dead():
@@ -139,20 +143,23 @@ def test_an_error_keeps_its_type_and_message(run):
     assert sorted(run(engine_work.refuses, range(2))) == [(0, 0), (1, 1)]
 
 
-def test_an_error_that_cannot_be_sent_keeps_its_name(pool, ray_pool):
-    for run in (pool, ray_pool):
-        with pytest.raises(R2ETError, match="AwkwardError: 0 and 0"):
-            list(run(engine_work.awkward, [0]))
-        with pytest.raises(InputError, match="engine: the result of work must be picklable"):
-            list(run(engine_work.unpicklable_result, [0]))
+def test_an_error_that_cannot_be_sent_keeps_its_name(remote):
+    with pytest.raises(R2ETError, match="AwkwardError: 0 and 0"):
+        list(remote(engine_work.awkward, [0]))
+    with pytest.raises(InputError, match="engine: the result of work must be picklable"):
+        list(remote(engine_work.unpicklable_result, [0]))
 
 
-def test_what_cannot_be_sent_is_named(pool, ray_pool):
+def test_what_cannot_be_sent_is_named(pool):
     here = 3
     with pytest.raises(InputError, match=r"engine: work must be picklable.* got function: "):
         list(pool(lambda item: item + here, [0]))
     with pytest.raises(InputError, match="engine: items must be picklable"):
         list(pool(engine_work.square, [lambda: here]))
+
+
+@pytest.mark.slow
+def test_what_cannot_be_sent_to_ray_is_named(ray_pool):
     with pytest.raises(InputError, match="engine: work must be picklable"):
         list(ray_pool(engine_work.Mean(i for i in range(3)), [0]))
 
@@ -229,6 +236,7 @@ def test_results_that_nobody_wants_any_more():
         assert sorted(run(engine_work.square, range(3))) == [(0, 0), (1, 1), (2, 4)]
 
 
+@pytest.mark.slow
 def test_ray_leaves_no_warning_behind(ray_pool):
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")

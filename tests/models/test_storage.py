@@ -267,6 +267,7 @@ def writer(folder, seed, count):
     return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
 
 
+@pytest.mark.slow
 def test_readers_and_two_writers_never_meet_half_a_model(folder):
     writers = [writer(folder, seed, 60) for seed in (1, 2)]
     loads = 0

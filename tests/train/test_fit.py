@@ -210,6 +210,7 @@ def test_retraining_preserves_the_first_ranking_and_stops_when_it_is_lost():
         assert same(wild.model, vanilla)
 
 
+@pytest.mark.slow
 def test_selection_is_the_papers():
     data = small(rows=600)
     fits = [

@@ -26,6 +26,7 @@ def run(command: list[str]) -> None:
     assert done.returncode == 0, done.stderr[-3000:]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["r2et", "r2et-ball", "adaptive"])
 def test_two_processes_give_the_weights_of_one(tmp_path, name):
     main(str(tmp_path / "one.pt"), name)

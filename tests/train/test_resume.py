@@ -54,6 +54,7 @@ def same(a: dict, b: dict) -> bool:
     return a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
 
 
+@pytest.mark.slow
 def test_killed_five_times_and_bit_identical(tmp_path):
     expected = uninterrupted(None, 1e9)
     chance = random.Random(0)
@@ -235,6 +236,7 @@ def _small_files() -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (3000, 3000))
 
 
+@pytest.mark.slow
 def test_a_full_disk(tmp_path):
     process = start(tmp_path, preexec_fn=_small_files)
     _, err = process.communicate(timeout=60)
