@@ -31,10 +31,6 @@ def test_the_static_parts_of_a_table():
         "60 rows · 4 reasons each · radius 0.1 (Euclidean length over all features) · 2026-11-16",
         "proved: 80 % unknown: 12 % broken: 8 % of 60 rows at radius 0.1",
         "AUC of a linear model A logistic regression",
-        "Thickness Average lead of the top k over the other features near the row, in score units."
-        " 0.3 0.29 to 0.31 ↑ higher 60",
-        "Sufficiency How far the probability falls when only the top features are kept."
-        " −0.013 −0.023 to −0.003 ↓ lower 60",  # noqa: RUF001
         "Row 17 at radius 0.1",
         "Left: loan amount. Entered: debt ratio.",
         "Correlation (Pearson):",
@@ -43,6 +39,9 @@ def test_the_static_parts_of_a_table():
         "Pareto front Models that no other",
     ):
         assert part in text, part
+    # A name, what it means in words, and its figures.
+    assert re.search(r"Thickness \D+ 0\.3 0\.29 to 0\.31 ↑ higher 60", text)
+    assert re.search(r"Sufficiency \D+ −0\.013 −0\.023 to −0\.003 ↓ lower 60", text)  # noqa: RUF001
     assert "0.30000" not in text
 
 

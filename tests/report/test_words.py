@@ -1,6 +1,7 @@
 """Numbers and sentences, each against what a reader should see."""
 
 import math
+import re
 
 import pytest
 
@@ -146,30 +147,24 @@ def at(proved, unknown, broken, proof=True, attack=True):
 
 
 @pytest.mark.parametrize(
-    ("k", "radius", "shares", "sentence"),
+    ("k", "radius", "shares", "clauses"),
     [
-        (8, 0.1, at(0.93, 0.03, 0.04),
-         "Within a change of 0.1, the 8 reasons are proved to stay the same for 93 % of rows;"
-         " an attack changed them for 4 %; for 3 % nobody knows."),
-        (8, 0.1, at(1.0, 0.0, 0.0),
-         "Within a change of 0.1, the 8 reasons are proved to stay the same for all rows;"
-         " an attack changed them for none; no row is left open."),
-        (1, 0.25, at(0.0, 0.5, 0.5),
-         "Within a change of 0.25, the strongest reason is proved to stay the same for no row;"
-         " an attack changed it for 50 %; for 50 % nobody knows."),
-        (8, 1.0, at(0.0, 0.96, 0.04, proof=False),
-         "Within a change of 1, an attack changed the 8 reasons for 4 % of rows;"
-         " nothing was proved: for 96 % nobody knows."),
-        (8, 1.0, at(0.5, 0.5, 0.0, attack=False),
-         "Within a change of 1, the 8 reasons are proved to stay the same for 50 % of rows;"
-         " no attack was run: for 50 % nobody knows."),
-        (8, None, at(0.0, 1.0, 0.0, proof=False, attack=False),
-         "Neither a proof nor an attack was run: nobody knows whether the 8 reasons stay the same"
-         " within the changes that were allowed."),
+        (8, 0.1, at(0.93, 0.03, 0.04), ["change of 0.1,.* 8 reasons are proved.* 93 % of rows;",
+                                        "attack changed them for 4 %;", "for 3 % nobody knows"]),
+        (8, 0.1, at(1.0, 0.0, 0.0), ["proved.* for all rows;", "changed them for none;", "no row"]),
+        (1, 0.25, at(0.0, 0.5, 0.5), ["change of 0.25, the strongest reason is proved.* for no row",
+                                      "attack changed it for 50 %;", "for 50 % nobody knows"]),
+        (8, 1.0, at(0.0, 0.96, 0.04, proof=False), ["attack changed the 8 reasons for 4 % of rows;",
+                                                    "nothing was proved: for 96 % nobody knows"]),
+        (8, 1.0, at(0.5, 0.5, 0.0, attack=False), ["8 reasons are proved.* for 50 % of rows;",
+                                                   "no attack was run: for 50 % nobody knows"]),
+        (8, None, at(0.0, 1.0, 0.0, proof=False, attack=False), ["Neither a proof nor an attack",
+                                                                 "nobody knows.* 8 reasons"]),
     ],
 )  # fmt: skip
-def test_verdict(k, radius, shares, sentence):
-    assert verdict({"k": k, "radius": radius}, shares).replace(NB, " ") == sentence
+def test_the_verdict_says_how_many_rows_are_proved_broken_and_open(k, radius, shares, clauses):
+    sentence = verdict({"k": k, "radius": radius}, shares).replace(NB, " ")
+    assert re.search(".*".join(clauses), sentence), sentence
 
 
 def rows(radius=0.1, **columns):
