@@ -69,8 +69,8 @@ def test_an_edited_method_is_measured_again(write, tmp_path):
 def test_two_methods_of_one_name_have_files_of_their_own(write, tmp_path):
     names = [write("pass", f"their_{n}") for n in "ab"]
     main(tmp_path / "out", grid=replace(GRID, recipes=("vanilla", *names)))
-    found = sorted(p.name for p in (tmp_path / "out" / "claims" / "table9").iterdir())
-    assert found == ["adult-their_a.Mine.json", "adult-their_b.Mine.json", "adult-vanilla.json"]
+    files = sorted(p.name for p in (tmp_path / "out" / "claims" / "table9").iterdir())
+    assert files == ["adult-their_a.Mine.json", "adult-their_b.Mine.json", "adult-vanilla.json"]
 
 
 def test_what_a_method_does_to_its_data_is_its_own_affair(write, tmp_path):
@@ -83,9 +83,9 @@ def test_what_a_method_does_to_its_data_is_its_own_affair(write, tmp_path):
     )
     name = write(body)
     state = torch.get_rng_state()
-    found = row(tmp_path / "two", name)
-    assert "-" not in "".join(found[name])
-    assert found["vanilla"] == plain
+    rows = row(tmp_path / "two", name)
+    assert "-" not in "".join(rows[name])
+    assert rows["vanilla"] == plain
     assert torch.equal(find_benchmark("adult").load().test.x, x)
     assert torch.get_default_dtype() == torch.float32
     assert torch.is_grad_enabled()
@@ -108,19 +108,19 @@ def test_a_method_gets_the_network_that_recipes_get(write, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "reason"),
     [
         ("return None", "the result must be a torch.nn.Module from .*Mine.train, got None"),
         ("raise RuntimeError('no')", "RuntimeError: no"),
         ("raise SystemExit(0)", "SystemExit: 0"),
     ],
 )
-def test_a_method_that_fails_says_why(write, tmp_path, body, said):
+def test_a_method_that_fails_says_why(write, tmp_path, body, reason):
     name = write(body)
-    found = row(tmp_path / "out", name)
-    assert found["vanilla"][0] != ""
-    with pytest.raises(AssertionError, match=said):
-        raise AssertionError(found[name][0])
+    rows = row(tmp_path / "out", name)
+    assert rows["vanilla"][0] != ""
+    with pytest.raises(AssertionError, match=reason):
+        raise AssertionError(rows[name][0])
 
 
 @pytest.mark.parametrize("text", ["raise ValueError('half done')", "def (", "1 / 0"])

@@ -50,7 +50,7 @@ def whole(tmp_path_factory):
 
 
 def test_records_and_claims(whole):
-    folder, found = whole
+    folder, outcome = whole
     records = compared(folder)
     kinds = [stored["config"]["name"] for stored in records.values()]
     # wd: three candidates; the chosen one and vanilla with a second seed
@@ -61,7 +61,7 @@ def test_records_and_claims(whole):
     assert len(list((folder / "models").iterdir())) == kinds.count("train")
     faithful = next(r for r in records.values() if r["config"]["name"] == "faithfulness")
     assert faithful["reported"]["table"] == "table9"
-    (table,) = found.tables
+    (table,) = outcome.tables
     for claim in load_claims(folder / "claims", "table9"):
         for name, number in claim.numbers.items():
             assert len(number.seeds) == 2, name
@@ -117,7 +117,7 @@ def wait_for(folder: Path, count: int, process: subprocess.Popen) -> None:
 
 
 def children(pid: int) -> list[int]:
-    found = []
+    workers = []
     for path in Path("/proc").glob("[0-9]*"):
         try:
             fields = (path / "stat").read_text().rpartition(")")[2].split()
@@ -125,8 +125,8 @@ def children(pid: int) -> list[int]:
         except (FileNotFoundError, ProcessLookupError):
             continue
         if int(fields[1]) == pid and "spawn_main" in line:
-            found.append(int(path.name))
-    return found
+            workers.append(int(path.name))
+    return workers
 
 
 @pytest.mark.slow
@@ -146,9 +146,9 @@ def test_killed_driver_and_killed_worker(whole, tmp_path):
     workers = children(driver.pid)
     assert workers
     os.kill(workers[0], signal.SIGKILL)
-    said, err = driver.communicate(timeout=120)
+    output, err = driver.communicate(timeout=120)
     assert driver.returncode == 0, err
-    assert "finished" in said
+    assert "finished" in output
     assert compared(out) == expected
     after = times(out)
     assert all(after[name] == stamp for name, stamp in left.items())  # none done twice
@@ -179,11 +179,11 @@ def test_what_is_no_record_is_set_aside(whole, tmp_path):
     half.write_text(text[: len(text) // 2])
     other.write_text('{"format": "something else"}')
     swapped.write_text((copy / "records" / names[3]).read_text())
-    found = main(copy)
-    said = "\n".join(found.notes)
-    assert f"{half} was set aside as {half.name}.aside: half written or not JSON." in said
-    assert f"{other.name}.aside: its format is not r2et-bench/2." in said
-    assert f"{swapped.name}.aside: it is of another config than its name says." in said
+    outcome = main(copy)
+    notes = "\n".join(outcome.notes)
+    assert f"{half} was set aside as {half.name}.aside: half written or not JSON." in notes
+    assert f"{other.name}.aside: its format is not r2et-bench/2." in notes
+    assert f"{swapped.name}.aside: it is of another config than its name says." in notes
     assert half.with_name(half.name + ".aside").read_text() == text[: len(text) // 2]
     assert compared(copy) == compared(whole[0])
 
@@ -214,8 +214,8 @@ def test_a_record_that_cannot_be_read(whole, tmp_path, monkeypatch):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr("r2et.bench.record.parse", locked)
-    said = r"bench: records must be files that can be read, got .*json \(Permission denied\)\."
-    with pytest.raises(InputError, match=said):
+    sentence = r"bench: records must be files that can be read, got .*json \(Permission denied\)\."
+    with pytest.raises(InputError, match=sentence):
         main(copy)
 
 
@@ -316,10 +316,10 @@ def test_half_a_row_replaces_no_whole_one(whole, tmp_path):
     before = {p.name: p.read_text() for p in (copy / "claims" / "table9").iterdir()}
     for path in (copy / "records").glob("*-faithfulness-*"):
         path.unlink()
-    found = run_table("table9", bench_run.GRID, Runner(copy, "here", budget=-1.0))
+    outcome = run_table("table9", bench_run.GRID, Runner(copy, "here", budget=-1.0))
     assert {p.name: p.read_text() for p in (copy / "claims" / "table9").iterdir()} == before
-    said = "bench: 2 of 2 rows of table9 are not whole: the time was up, or a worker died; "
-    assert found.notes == [f"{said}the same command goes on with them."]
+    sentence = "bench: 2 of 2 rows of table9 are not whole: the time was up, or a worker died; "
+    assert outcome.notes == [f"{sentence}the same command goes on with them."]
     fewer = tmp_path / "fewer"
     shutil.copytree(whole[0], fewer)
     run_table("table9", replace(bench_run.GRID, seeds=1), Runner(fewer, "here"))
@@ -328,8 +328,8 @@ def test_half_a_row_replaces_no_whole_one(whole, tmp_path):
 
 def test_a_cell_that_cannot_be_computed_says_why(tmp_path):
     grid = Grid(("adult",), ("vanilla", "at"), seeds=1, epochs=1, rows=8, steps=5)
-    found = main(tmp_path, grid=grid, name="table8")
-    at = found.tables[0].rows[1]
+    outcome = main(tmp_path, grid=grid, name="table8")
+    at = outcome.tables[0].rows[1]
     assert at.numbers[0].text
     text = (tmp_path / "table8.md").read_text()
     assert re.search(r"\| `at` \|", text)

@@ -43,8 +43,8 @@ def run(plans, folder, **more):
 def test_needs_come_first_and_everything_is_done_once(tmp_path):
     seen = []
     plans = [asks([C]), asks([A], [B, C]), asks([B]), asks([])]
-    found = run(plans, tmp_path, watch=lambda title, *_: seen.append(title))
-    assert found == [[4], [2, 4], [2], []]
+    totals = run(plans, tmp_path, watch=lambda title, *_: seen.append(title))
+    assert totals == [[4], [2, 4], [2], []]
     assert seen == ["a", "b", "c"]
     seen.clear()
     assert run([asks([C])], tmp_path, watch=lambda *heard: seen.append(heard)) == [[4]]
@@ -54,8 +54,8 @@ def test_needs_come_first_and_everything_is_done_once(tmp_path):
 def test_a_failure_reaches_what_hangs_on_it_and_nothing_else(tmp_path):
     bad = Sum("bad", bad="it broke")
     after = Sum("after", (bad,))
-    (found, other) = run([asks([after, bad, B]), asks([C])], tmp_path)
-    assert found == ["bad: ValueError: it broke", "ValueError: it broke", 2]
+    (totals, other) = run([asks([after, bad, B]), asks([C])], tmp_path)
+    assert totals == ["bad: ValueError: it broke", "ValueError: it broke", 2]
     assert other == [4]
     stored = {r.name: r for r in Records(tmp_path).all()}
     assert stored[bad.name].failed == "ValueError: it broke"
@@ -66,8 +66,8 @@ def test_a_failure_reaches_what_hangs_on_it_and_nothing_else(tmp_path):
 
 
 def test_nothing_is_begun_after_the_budget(tmp_path):
-    (found,) = run([asks([C])], tmp_path, until=time.monotonic() - 1)
-    assert found == ["a: not begun within the budget"] or found[0].startswith("b: a: not begun")
+    (totals,) = run([asks([C])], tmp_path, until=time.monotonic() - 1)
+    assert totals == ["a: not begun within the budget"] or totals[0].startswith("b: a: not begun")
     assert Records(tmp_path).all() == []
     assert run([asks([C])], tmp_path) == [[4]]
 
@@ -76,9 +76,9 @@ def test_nothing_is_begun_after_the_budget(tmp_path):
 def test_a_lost_task_is_not_recorded(tmp_path):
     plans = [asks([Sum("dies", bad="die"), A])]
     with engine("processes", workers=1) as pool:
-        (found,) = carry_out(plans, Records(tmp_path), pool)
-    assert found[0] == "its worker ended with signal 9 (SIGKILL), 2 times"
-    assert found[1] == 1
+        (totals,) = carry_out(plans, Records(tmp_path), pool)
+    assert totals[0] == "its worker ended with signal 9 (SIGKILL), 2 times"
+    assert totals[1] == 1
     assert [r.name for r in Records(tmp_path).all()] == [A.name]
 
 

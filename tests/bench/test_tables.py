@@ -25,7 +25,7 @@ from r2et.bench.record import Record
 from r2et.bench.registry import BENCHMARKS, TABLE_CANDIDATES, dataset_title
 from r2et.bench.result_table import make_table
 from r2et.bench.table_formats import latex, markdown, missing, page
-from r2et.bench.table_plan import TableColumn, TableSpec, precision
+from r2et.bench.table_plan import ResultColumn, TableSpec, precision
 from r2et.bench.train_task import TrainTask
 from r2et.errors import InputError
 from r2et.train import RECIPES, fit
@@ -33,7 +33,9 @@ from r2et.train.fit import RETRAINING_EPOCHS
 from r2et.train.protocol import SLACK
 
 SPEC = TableSpec(
-    "table1", "Title", (precision("P", "er", None), TableColumn("AUC", "clean", "auc", higher=None))
+    "table1",
+    "Title",
+    (precision("P", "er", None), ResultColumn("AUC", "clean", "auc", higher=None)),
 )
 MADE = {
     "r2et": "0",
@@ -67,10 +69,10 @@ def test_winner_runner_up_and_who_does_not_race():
         claim("at", [1.0, 1.0], below=["validation AUC 0.5, below the threshold 0.8"]),
         claim("linear", [1.0, 1.0]),
     )
-    found = marks(table)
-    assert found["r2et"][0] == "best"
-    assert found["sp"][0] == "second"
-    assert found["vanilla"][0] == found["at"][0] == found["linear"][0] == ""
+    by_recipe = marks(table)
+    assert by_recipe["r2et"][0] == "best"
+    assert by_recipe["sp"][0] == "second"
+    assert by_recipe["vanilla"][0] == by_recipe["at"][0] == by_recipe["linear"][0] == ""
     assert table.rows[0].numbers[0].text == "60.0 ± 10.0"
     assert "at°" in latex(table).replace(r"$^\circ$", "°")
     assert "° at: validation AUC 0.5, below the threshold 0.8." in missing(table)
@@ -78,11 +80,11 @@ def test_winner_runner_up_and_who_does_not_race():
 
 
 def test_equal_values_share_a_place():
-    found = marks(made(claim("sp", [0.9]), claim("r2et", [0.9]), claim("wd", [0.8])))
-    assert found["sp"][0] == found["r2et"][0] == "best"
-    assert found["wd"][0] == "second"
-    found = marks(made(claim("sp", [0.9]), claim("r2et", [0.0])))
-    assert found["r2et"][0] == ""
+    by_recipe = marks(made(claim("sp", [0.9]), claim("r2et", [0.9]), claim("wd", [0.8])))
+    assert by_recipe["sp"][0] == by_recipe["r2et"][0] == "best"
+    assert by_recipe["wd"][0] == "second"
+    by_recipe = marks(made(claim("sp", [0.9]), claim("r2et", [0.0])))
+    assert by_recipe["r2et"][0] == ""
 
 
 def test_less_is_better_where_it_is():
@@ -94,14 +96,16 @@ APART = [0.9, 0.8, 0.9, 0.8, 0.9, 0.8], [0.7, 0.65, 0.7, 0.6, 0.7, 0.6]
 
 
 def test_the_dagger_needs_rows_that_differ_all_the_same_way():
-    good, bad = [0.85, 0.84], [0.66, 0.65]
-    found = marks(made(claim("r2et", good, APART[0]), claim("sp", bad, APART[1])))
-    assert found["r2et"] == ("best", "†")
-    found = marks(made(claim("r2et", bad, APART[1]), claim("sp", good, APART[0])))
-    assert found["sp"] == ("best", "†")
+    high, low = [0.85, 0.84], [0.66, 0.65]
+    by_recipe = marks(made(claim("r2et", high, APART[0]), claim("sp", low, APART[1])))
+    assert by_recipe["r2et"] == ("best", "†")
+    by_recipe = marks(made(claim("r2et", low, APART[1]), claim("sp", high, APART[0])))
+    assert by_recipe["sp"] == ("best", "†")
     mixed = [0.9, 0.1, 0.8, 0.2, 0.9, 0.3], [0.1, 0.9, 0.2, 0.8, 0.3, 0.7]
-    found = marks(made(claim("r2et", [0.53, 0.53], mixed[0]), claim("sp", [0.5, 0.5], mixed[1])))
-    assert found["r2et"] == ("best", "")
+    by_recipe = marks(
+        made(claim("r2et", [0.53, 0.53], mixed[0]), claim("sp", [0.5, 0.5], mixed[1]))
+    )
+    assert by_recipe["r2et"] == ("best", "")
 
 
 def test_the_dagger_needs_every_seed():
@@ -117,10 +121,10 @@ def test_our_additions_have_a_dagger_of_their_own():
     """The papers' R2ET is compared with the papers' other methods, whatever we add."""
     rows = [claim("r2et", [0.5, 0.5], APART[1]), claim("sp", [0.8, 0.8], APART[0])]
     higher = [row + 0.05 + 0.01 * (i % 2) for i, row in enumerate(APART[0])]
-    found = marks(made(*rows, claim("certified", [0.9, 0.9], higher)))
-    assert found == {"r2et": ("", ""), "sp": ("second", "†"), "certified": ("best", "‡")}
-    found = marks(made(*rows, claim("certified", [0.7, 0.7], APART[1])))
-    assert found["certified"] == ("second", "")
+    by_recipe = marks(made(*rows, claim("certified", [0.9, 0.9], higher)))
+    assert by_recipe == {"r2et": ("", ""), "sp": ("second", "†"), "certified": ("best", "‡")}
+    by_recipe = marks(made(*rows, claim("certified", [0.7, 0.7], APART[1])))
+    assert by_recipe["certified"] == ("second", "")
 
 
 def test_what_rests_on_ties_is_marked_and_not_compared():
@@ -221,8 +225,8 @@ def test_somebody_elses_method_and_recipe(tmp_path):
     grid = Grid(("adult",), names, seeds=1, epochs=1, rows=8, steps=5)
     table = main(tmp_path, grid=grid, name="table9").tables[0]
     assert sorted(row.recipe for row in table.rows) == sorted(names)
-    found = {row.recipe: row.numbers[3].text for row in table.rows}
-    assert len(set(found.values())) == 4
+    aucs = {row.recipe: row.numbers[3].text for row in table.rows}
+    assert len(set(aucs.values())) == 4
     (path,) = (tmp_path / "records").glob("adult-bench_method.Short-train*")
     config = json.loads(path.read_text())["config"]
     assert config["settings"] == bench_method.Short().config()
@@ -269,12 +273,12 @@ def test_the_threshold_is_every_seeds():
     trains = tuple(TrainTask("adult", "r2et", seed=seed) for seed in range(3))
     aucs = (0.9, 0.85, 0.8, 0.905, 0.87, 0.8)
     records = [Record({}, {"auc_validation": a}) for a in aucs]
-    found = SelectedTrainings(trains, slack=0.01)
-    assert [(t.recipe, t.seed) for t in found.compared[3:]] == [("vanilla", s) for s in range(3)]
-    said = "validation AUC 0.8500 with seed 1, below the threshold 0.8600"
-    assert found.below(records) == (said,)
-    assert replace(found, slack=0.03).below(records) == ()
-    assert replace(found, unreliable=("why",)).below(records) == ("why",)
+    selected = SelectedTrainings(trains, slack=0.01)
+    assert [(t.recipe, t.seed) for t in selected.compared[3:]] == [("vanilla", s) for s in range(3)]
+    sentence = "validation AUC 0.8500 with seed 1, below the threshold 0.8600"
+    assert selected.below(records) == (sentence,)
+    assert replace(selected, slack=0.03).below(records) == ()
+    assert replace(selected, unreliable=("why",)).below(records) == ("why",)
 
 
 def driven(plan, low, retrained_low=(), unmoved=()):
@@ -310,36 +314,36 @@ def driven(plan, low, retrained_low=(), unmoved=()):
 
 def test_a_seed_below_the_threshold_takes_its_row_out_of_the_race():
     grid = Grid(("adult",), ("wd",), seeds=2)
-    said = "validation AUC 0.8000 with seed 1, below the threshold 0.8900"
+    sentence = "validation AUC 0.8000 with seed 1, below the threshold 0.8900"
     for plan in (table_spec("table8", "adult").plan, FIGURES["figure7"].plan):
-        assert driven(plan(grid, "adult", "wd"), low={1}).unreliable == (said,)
+        assert driven(plan(grid, "adult", "wd"), low={1}).unreliable == (sentence,)
         assert driven(plan(grid, "adult", "wd"), low=()).unreliable == ()
 
 
 def test_a_retrained_choice_below_the_threshold_takes_its_numbers_out():
     grid = Grid(("adult",), ("wd",), seeds=2)
-    found = driven(table_spec("table8", "adult").plan(grid, "adult", "wd"), (), ["too low"])
-    assert found.unreliable == ()
-    assert {key: some.below for key, some in found.numbers.items()} == {
+    claim = driven(table_spec("table8", "adult").plan(grid, "adult", "wd"), (), ["too low"])
+    assert claim.unreliable == ()
+    assert {key: some.below for key, some in claim.numbers.items()} == {
         "scratch": "",
         "retrained": "too low",
         "cauc,_scratch": "",
         "cauc,_retrained": "too low",
     }
-    assert found.chosen == {"weight_decay": 1e-4, "retrained weight_decay": 1e-4}
-    assert not found.races("retrained")
+    assert claim.chosen == {"weight_decay": 1e-4, "retrained weight_decay": 1e-4}
+    assert not claim.races("retrained")
 
 
 def test_a_retraining_that_kept_nothing_is_no_number():
     grid = Grid(("adult",), ("wd",), seeds=3)
     plan = table_spec("table8", "adult").plan
-    found = driven(plan(grid, "adult", "wd"), (), unmoved={0, 2}).numbers
-    said = "no epoch kept Vanilla's ranking or AUC (seeds 0, 2), so it is Vanilla still"
-    assert {key: some.failed for key, some in found.items()} == {
+    numbers = driven(plan(grid, "adult", "wd"), (), unmoved={0, 2}).numbers
+    sentence = "no epoch kept Vanilla's ranking or AUC (seeds 0, 2), so it is Vanilla still"
+    assert {key: some.failed for key, some in numbers.items()} == {
         "scratch": None,
-        "retrained": said,
+        "retrained": sentence,
         "cauc,_scratch": None,
-        "cauc,_retrained": said,
+        "cauc,_retrained": sentence,
     }
     assert driven(plan(grid, "adult", "wd"), ()).numbers["retrained"].failed is None
     cl = driven(table_spec("table1", "adult").plan(grid, "adult", "cl"), (), unmoved={1}).numbers

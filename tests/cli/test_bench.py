@@ -16,8 +16,8 @@ def bench(*words):
 
 
 def test_a_table_in_every_format(tmp_path):
-    told = ["table9", "--datasets", "adult", "--recipes", "vanilla,linear", *QUICK]
-    done = bench(*told, "-o", str(tmp_path))
+    words = ["table9", "--datasets", "adult", "--recipes", "vanilla,linear", *QUICK]
+    done = bench(*words, "-o", str(tmp_path))
     assert done.exit_code == 0, done.output
     assert "Table 9: faithfulness" in done.output
     assert "0.24" in done.output  # the papers' DFFOT of Vanilla
@@ -27,7 +27,7 @@ def test_a_table_in_every_format(tmp_path):
         assert "linear" in text
     assert r"{\scriptsize 0.24}" in (tmp_path / "table9.tex").read_text()
     assert "<small>0.24</small>" in (tmp_path / "table9.html").read_text()
-    again = json.loads(bench(*told, "-o", str(tmp_path), "--json").stdout)
+    again = json.loads(bench(*words, "-o", str(tmp_path), "--json").stdout)
     assert [claim["recipe"] for claim in again["claims"]] == ["vanilla", "linear"]
 
 

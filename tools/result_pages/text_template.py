@@ -15,7 +15,7 @@ from r2et.bench.panel import Panel
 from r2et.bench.paper_tables import table_spec
 from r2et.bench.papers import ADDITIONS, OTHER_METHODS, R2ET_VARIANTS
 from r2et.bench.record import Record
-from r2et.bench.table_plan import TableColumn
+from r2et.bench.table_plan import ResultColumn
 from r2et.errors import InputError
 from r2et.train.fit import USUAL_STEPS
 from result_pages.figure_tables import follows
@@ -178,7 +178,7 @@ def _wrapped(text: str) -> str:
     return wrapper.fill(" ".join(text.split()))
 
 
-def _column_of(table: str, data: str, key: str) -> TableColumn:
+def _column_of(table: str, data: str, key: str) -> ResultColumn:
     return next(column for column in table_spec(table, data).columns if column.key == key)
 
 

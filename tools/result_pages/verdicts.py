@@ -12,7 +12,7 @@ from r2et.bench.claim import Claim
 from r2et.bench.paper_tables import table_spec
 from r2et.bench.papers import OTHER_METHODS, R2ET_VARIANTS, paper_tables, reported_value
 from r2et.bench.registry import BENCHMARKS
-from r2et.bench.table_plan import TableColumn, TableSpec
+from r2et.bench.table_plan import ResultColumn, TableSpec
 
 EVEN = 0.5  # leads and gains below that, in points, are none
 # What follows from the papers' answer and ours.
@@ -115,7 +115,7 @@ def lacking(name: str, rows: Mapping[str, Claim], keys: Iterable[str]) -> str:
     return f"`{name}` has no number" if failed else ""
 
 
-def reported(column: TableColumn, data: str) -> dict[str, float]:
+def reported(column: ResultColumn, data: str) -> dict[str, float]:
     """The papers' column, of all of their recipes, whatever was run here."""
     if column.paper is None:
         return {}
@@ -125,7 +125,7 @@ def reported(column: TableColumn, data: str) -> dict[str, float]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def measured(column: TableColumn, rows: Mapping[str, Claim]) -> dict[str, float]:
+def measured(column: ResultColumn, rows: Mapping[str, Claim]) -> dict[str, float]:
     """Ours, of recipes that are in the race."""
     values = {}
     for name, claim in rows.items():

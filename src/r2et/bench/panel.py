@@ -1,4 +1,4 @@
-"""A panel: what one picture shows of one recipe on one data set, and the records behind it."""
+"""A panel: what one picture shows of one recipe on one dataset, and the records behind it."""
 
 from __future__ import annotations
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import difflib
 
 from r2et.bench.registry import find_benchmark
-from r2et.bench.table_plan import TableColumn, TableSpec, precision, share
+from r2et.bench.table_plan import ResultColumn, TableSpec, precision, share
 from r2et.errors import InputError
 
 ER = precision("ERAttack", "er", ("table1", 0))
 MSE = precision("MSE attack", "mse", ("table1", 1))
 STRONG = precision("StrongAttack", "strong", None)
 PROVED = share("proved", "certified", "share", None, tables_only=True)
-AUC = TableColumn("cAUC", "clean", "auc", higher=None)
-SETS = TableColumn("sets", "clean", "distinct_top_k", higher=None, digits=0)
+AUC = ResultColumn("cAUC", "clean", "auc", higher=None)
+SETS = ResultColumn("sets", "clean", "distinct_top_k", higher=None, digits=0)
 
 TABLE_SPECS: dict[str, TableSpec] = {
     spec.name: spec
@@ -40,9 +40,9 @@ TABLE_SPECS: dict[str, TableSpec] = {
             "Tables 3 and 5: P@k and thickness",
             (
                 precision("ERAttack", "er", ("table5", 0)),
-                TableColumn("thickness", "thickness", "adversarial", ("table5", 1), digits=4),
-                TableColumn("thickness in the ball", "thickness", "probability", digits=4),
-                TableColumn("mean gap", "thickness", "gap", digits=4),
+                ResultColumn("thickness", "thickness", "adversarial", ("table5", 1), digits=4),
+                ResultColumn("thickness in the ball", "thickness", "probability", digits=4),
+                ResultColumn("mean gap", "thickness", "gap", digits=4),
                 AUC,
             ),
             about="Thickness: the share of pairs in order, on the way to the attack's points and "
@@ -52,10 +52,10 @@ TABLE_SPECS: dict[str, TableSpec] = {
             "table6",
             "Table 6: AUC before and after the attack",
             (
-                TableColumn("cAUC, ER", "er", "auc_clean", ("table6", 0)),
-                TableColumn("aAUC, ER", "er", "auc_attacked", ("table6", 1)),
-                TableColumn("cAUC, MSE", "mse", "auc_clean", ("table6", 2)),
-                TableColumn("aAUC, MSE", "mse", "auc_attacked", ("table6", 3)),
+                ResultColumn("cAUC, ER", "er", "auc_clean", ("table6", 0)),
+                ResultColumn("aAUC, ER", "er", "auc_attacked", ("table6", 1)),
+                ResultColumn("cAUC, MSE", "mse", "auc_clean", ("table6", 2)),
+                ResultColumn("aAUC, MSE", "mse", "auc_attacked", ("table6", 3)),
             ),
             about="Of the attacked rows.",
         ),
@@ -65,8 +65,8 @@ TABLE_SPECS: dict[str, TableSpec] = {
             (
                 precision("scratch", "er", ("table8", 0)),
                 precision("retrained", "er", ("table8", 1), retrain=True),
-                TableColumn("cAUC, scratch", "clean", "auc", higher=None),
-                TableColumn("cAUC, retrained", "clean", "auc", higher=None, retrain=True),
+                ResultColumn("cAUC, scratch", "clean", "auc", higher=None),
+                ResultColumn("cAUC, retrained", "clean", "auc", higher=None, retrain=True),
             ),
             about="Retrained: with a tenth of the learning rate, for 10 epochs at most, stopped "
             "where P@k with Vanilla's own rankings falls below 0.9 or the AUC by more than 0.01; "
@@ -76,9 +76,9 @@ TABLE_SPECS: dict[str, TableSpec] = {
             "table9",
             "Table 9: faithfulness",
             (
-                TableColumn("DFFOT", "faithfulness", "dffot", ("table9", 0), higher=False),
-                TableColumn("COMP", "faithfulness", "comprehensiveness", ("table9", 1)),
-                TableColumn("SUFF", "faithfulness", "sufficiency", ("table9", 2), higher=False),
+                ResultColumn("DFFOT", "faithfulness", "dffot", ("table9", 0), higher=False),
+                ResultColumn("COMP", "faithfulness", "comprehensiveness", ("table9", 1)),
+                ResultColumn("SUFF", "faithfulness", "sufficiency", ("table9", 2), higher=False),
                 AUC,
             ),
             about="DFFOT and SUFF: less is better. Removed features are set to 0; differences are "

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from r2et.bench.claim import Claim, SeedValues
 from r2et.bench.papers import ADDITIONS, BASELINE, R2ET_VARIANTS
-from r2et.bench.table_plan import TableColumn, TableSpec
+from r2et.bench.table_plan import ResultColumn, TableSpec
 from r2et.metrics import paired_test
 
 
@@ -85,7 +85,7 @@ def _rank(claim: Claim, spec: TableSpec) -> tuple[float, ...]:
 Marks = dict[str, tuple[str, str]]
 
 
-def _marks(column: TableColumn, claims: list[Claim]) -> Marks:
+def _marks(column: ResultColumn, claims: list[Claim]) -> Marks:
     """Winner and runner-up of a column, and whose lead is significant."""
     if column.higher is None:
         return {}
@@ -141,7 +141,7 @@ def leads(key: str, sign: float, one: Claim, other: Claim) -> bool:
     return every and bool(test.significant) and sign * test.difference > 0
 
 
-def _cell(column: TableColumn, claim: Claim, marks: Marks) -> ResultCell:
+def _cell(column: ResultColumn, claim: Claim, marks: Marks) -> ResultCell:
     values = claim.numbers[column.key]
     reported = "" if values.reported is None else f"{values.reported:.{_paper_digits(column)}f}"
     if values.mean is None:
@@ -152,11 +152,11 @@ def _cell(column: TableColumn, claim: Claim, marks: Marks) -> ResultCell:
     return ResultCell(shown(column, values), reported, mark, dagger, doubts=doubts, tied=tied)
 
 
-def _paper_digits(column: TableColumn) -> int:
+def _paper_digits(column: ResultColumn) -> int:
     return 2 if column.kind == "faithfulness" else column.digits if column.digits else 1
 
 
-def shown(column: TableColumn, values: SeedValues) -> str:
+def shown(column: ResultColumn, values: SeedValues) -> str:
     """Mean and spread over seeds."""
     assert values.mean is not None
     text = f"{column.scale * values.mean:.{column.digits}f}"

@@ -1,4 +1,4 @@
-"""Run tables: plans for every data set and recipe, then files in every format."""
+"""Run tables: plans for every dataset and recipe, then files in every format."""
 
 from __future__ import annotations
 

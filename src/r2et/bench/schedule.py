@@ -216,8 +216,8 @@ def carry_out(
 ) -> list[Any]:
     """Carry out all plans together and give what each returns.
 
-    until: of time.monotonic(); no task is begun after it. watch: is told of each finished task, its
-    title, how many are done and how many are known to be left.
+    until: of time.monotonic(); no task is begun after it.
+    watch: hears of each finished task: its title, how many are done, and how many are left.
     """
     schedule = Schedule(records, until)
     count = 0

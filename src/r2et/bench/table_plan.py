@@ -21,7 +21,7 @@ COARSE = "taken at {} points of the way, so an upper estimate: a swap after the 
 
 
 @dataclass(frozen=True)
-class TableColumn:
+class ResultColumn:
     """One number of a table.
 
     title: as it is printed.
@@ -57,12 +57,12 @@ class TableColumn:
 
 def share(
     title: str, kind: str, value: str, place: tuple[str, int] | None, **more: Any
-) -> TableColumn:
+) -> ResultColumn:
     """A number in percent."""
-    return TableColumn(title, kind, value, place, scale=100, digits=1, **more)
+    return ResultColumn(title, kind, value, place, scale=100, digits=1, **more)
 
 
-def precision(title: str, kind: str, place: tuple[str, int] | None, **more: Any) -> TableColumn:
+def precision(title: str, kind: str, place: tuple[str, int] | None, **more: Any) -> ResultColumn:
     """P@k, with its rows."""
     return share(title, kind, "precision", place, rows="precision_rows", **more)
 
@@ -79,7 +79,7 @@ class TableSpec:
 
     name: str
     title: str
-    columns: tuple[TableColumn, ...]
+    columns: tuple[ResultColumn, ...]
     order: tuple[str, ...] = field(default=())
     about: str = ""
 
@@ -146,7 +146,7 @@ class TableSpec:
         )
 
     def _refused(
-        self, column: TableColumn, benchmark: BenchmarkConfig, recipe: str, way: SelectedTrainings
+        self, column: ResultColumn, benchmark: BenchmarkConfig, recipe: str, way: SelectedTrainings
     ) -> str | None:
         """Why a number is not measured, if it is not."""
         if way.failed is not None:
@@ -168,7 +168,7 @@ def _settings(ways: Mapping[bool, SelectedTrainings]) -> dict[str, Any]:
     return {**scratch, **{f"retrained {name}": value for name, value in again.items()}}
 
 
-def gathered(column: TableColumn, records: list[Record], reported: float | None) -> SeedValues:
+def gathered(column: ResultColumn, records: list[Record], reported: float | None) -> SeedValues:
     """A column's numbers from the records of its seeds."""
     failed = [r.failed for r in records if r.failed is not None]
     if failed:

@@ -1,0 +1,155 @@
+"""Parts of pages made of perf/records: attacks, certificates, costs; and how a part is written."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+
+
+def record(name: str) -> dict[str, Any]:
+    """One of perf/records."""
+    stored: dict[str, Any] = json.loads((ROOT / "perf" / "records" / f"{name}.json").read_text())
+    return stored
+
+
+def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """A Markdown table."""
+    lines = [list(head)]
+    lines.append(["---"] * len(lines[0]))
+    lines += [list(row) for row in rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def made_with(stored: dict[str, Any]) -> str:
+    """What a record was measured with, in a sentence."""
+    return (
+        f"Measured with r2et {stored['r2et']}, torch {stored['torch']}, Python {stored['python']}, "
+        f"{stored['machine']}, on {stored['date']}."
+    )
+
+
+def attack_strength() -> str:
+    """Mean P@8 of every attack, lowest in bold."""
+    stored = record("attacks")
+    cases = stored["strength"]
+    titles = list(cases[0]["precision"])
+    rows = []
+    for case in cases:
+        lowest = min(case["precision"].values())
+        cells = [
+            f"**{100 * v:.1f}**" if v == lowest else f"{100 * v:.1f}"
+            for v in case["precision"].values()
+        ]
+        name = [case["data"], case["network"], str(case["radius"]), f"{case['auc']:.3f}"]
+        rows.append([*name, *cells])
+    return f"{table(['data', 'network', 'radius', 'AUC', *titles], rows)}\n\n{made_with(stored)}"
+
+
+def trust_region() -> str:
+    """How Algorithm 2 ends, and whether its iterations follow thickness."""
+    stored = record("trust_region")
+    rows = []
+    for case in stored["cases"]:
+        gap, share = case["spearman_gap"], case["spearman_probability"]
+        rows.append(
+            [
+                str(case["radius"]),
+                str(case["epsilon"]),
+                f"{case['flippable']:.0%}",
+                f"{case['flipped_of_flippable']:.0%}",
+                f"{case['mean_iterations']:.1f}",
+                f"{gap['rho']:.2f} (p = {gap['p']:.1g})",
+                f"{share['rho']:.2f} (p = {share['p']:.1g})",
+            ]
+        )
+    head = ["radius", "epsilon", "flippable (MinimumNorm)", "of these flipped", "mean iterations"]
+    head += ["Spearman with gap thickness", "with probability thickness"]
+    return f"{table(head, rows)}\n\n{stored['rows']} rows of Adult. {made_with(stored)}"
+
+
+def certify_tightness() -> str:
+    """How near the proved radius comes to the attacked one."""
+    stored = record("certify")
+    titles = ["interval", "linear", "split", "hessian"]
+    rows = []
+    for case in stored["tightness"]:
+        ratios = [f"{case['ratio'][t]:.3f}" if t in case["ratio"] else "" for t in titles]
+        name = [case["data"], case["kind"], case["activation"], str(case["layers"])]
+        rows.append([*name, str(case["rows"]), f"{case['attacked']:.4f}", *ratios])
+    head = ["data", "network", "activation", "layers", "rows", "attacked, median", *titles]
+    return f"{table(head, rows)}\n\n{made_with(stored)}"
+
+
+def certify_hunt() -> str:
+    """Speed, and whether anything was stored inside a claimed radius."""
+    stored = record("certify")
+    lines = []
+    for case in stored["speed"]["certify"]:
+        rate = f"{case['seconds']:.2f} s of processor time"
+        lines.append(f"- {case['rows']} rows of Adult, {case['activation']}: {rate}")
+    step = stored["speed"]["step"]
+    lines.append(
+        f"- a certified step of 28 - 32 - 2 on a batch of 256: {step['ratio_64_rows']} plain steps "
+        f"with 64 rows penalised, {step['ratio_256_rows']} with all"
+    )
+    hunt = record("hunt")["totals"]
+    million = {name: f"{hunt[name] / 1e6:.0f} million" for name in hunt if "points" in name}
+    lines.append(
+        f"- {hunt['broken']} counter-examples in {hunt['rows']} rows of {hunt['networks']} "
+        f"networks: {million['points']} random points in the claimed balls, "
+        f"{million['grid_points']} on grids, `MinimumNorm` at {hunt['minimum_norm_rows']} rows "
+        f"(fast) and {hunt['standard_minimum_norm_rows']} (standard), `StrongAttack` at "
+        f"{hunt['strong_rows']} (thorough) and {hunt['standard_strong_rows']} (standard); nearest: "
+        f"{hunt['closest']:.4f} of an attacked radius"
+    )
+    lines.append(
+        f"- beyond the radius, what `precision_at` proves: {million['partial_points']} points, "
+        f"`StrongAttack` (fast) at {hunt['partial_rows']} rows"
+    )
+    return "\n".join(lines)
+
+
+def steps() -> str:
+    """Cost of a step of each recipe, in plain steps."""
+    stored = record("steps")
+    networks = stored["plain steps"]
+    titles = list(next(iter(networks.values())))
+    rows = [
+        [f"`{t}`", *(f"{some[t]:.2f}" if t in some else "" for some in networks.values())]
+        for t in titles
+    ]
+    return f"{table(['recipe', *networks], rows)}\n\n{made_with(stored)}"
+
+
+def audit_cost() -> str:
+    """Time and memory of large audits."""
+    stored = record("audit")
+    rows = [
+        [
+            f"{entry['rows']}",
+            f"{entry['seconds']:.0f} s",
+            f"{entry['megabytes_above_import']:.0f} MB",
+            f"{entry['megabytes_of_a_worker_above_import']:.0f} MB",
+        ]
+        for entry in stored["results"]
+    ]
+    head = ["rows", "time", "memory of the caller", "of a worker"]
+    about = f"Adult, {stored['budget']} budget, radius {stored['radius']:g}"
+    about += f", {stored['workers']} workers; memory above what imports take"
+    return f"{table(head, rows)}\n\n{about}. {made_with(stored)}"
+
+
+SHOWN = re.compile(r"rows, radius|AUC|linear model|proved|at most|different|commonest")
+
+
+def tour() -> str:
+    """What the tour's two audits printed, the lines to look at first."""
+    blocks = [b for b in record("pages")["blocks"] if b["page"] == "docs/tour.md"]
+    outputs = [b["printed"] for b in blocks if b["code"].startswith("r2et audit")]
+    lines = [line for text in outputs for line in text.splitlines() if SHOWN.search(line)]
+    return "\n".join(["```text", *lines, "```"])

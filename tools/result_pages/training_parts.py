@@ -1,0 +1,112 @@
+"""Parts of pages about training: Table 1 of the benchmark, and the recipes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import fields
+from functools import cache
+from typing import Any
+
+from r2et.bench.claim import Claim
+from r2et.bench.paper_tables import TABLE_SPECS
+from r2et.bench.registry import BENCHMARKS, TABLE_CANDIDATES
+from r2et.bench.result_table import shown
+from r2et.train import RECIPES
+from result_pages.archive import Archive
+from result_pages.perf_parts import ROOT, record, table
+
+BENCH = ROOT / "docs" / "records" / "tables.jsonl.xz"  # what `r2et bench` measured
+HEAD = (
+    "data",
+    "recipe",
+    "chosen",
+    "reported",
+    "cAUC",
+    "ERAttack",
+    "StrongAttack",
+    "proved",
+    "sets",
+)
+
+
+@cache
+def bench_claims() -> list[Claim]:
+    """Every row of Table 1 by `r2et bench`, as the papers order them."""
+    order = list(TABLE_CANDIDATES)
+    claims = Archive.read(BENCH).claims_of("table1")
+    return sorted(claims, key=lambda c: (list(BENCHMARKS).index(c.data), order.index(c.recipe)))
+
+
+def bench_rows(is_table: bool, names: Collection[str] = ()) -> list[list[str]]:
+    """Rows of Table 1: of tables, or of what is none; of all recipes or of some."""
+    columns = {column.key: column for column in TABLE_SPECS["table1"].columns}
+    rows = []
+    for claim in bench_claims():
+        if BENCHMARKS[claim.data].is_table is not is_table:
+            continue
+        if names and claim.recipe not in names:
+            continue
+        cells = {}
+        for key, values in claim.numbers.items():
+            cells[key] = "" if values.mean is None else shown(columns[key], values)
+        settings = ", ".join(f"{n}={v:g}" for n, v in claim.chosen.items())
+        settings += " (AUC below the threshold)" if claim.unreliable else ""
+        theirs = claim.numbers["erattack"].reported
+        reported = "" if theirs is None else f"{theirs:.1f}"
+        figures = [cells[key] for key in ("cauc", "erattack", "strongattack", "proved", "sets")]
+        rows.append([claim.data, f"`{claim.recipe}`", settings, reported, *figures])
+    return rows
+
+
+def training() -> str:
+    """Table 1 for tables: the papers' figure beside ours, and what they do not report."""
+    about = (
+        "P@8 in percent, l2 radius 1, 3 seeds (mean ± half the range); 500 test rows under "
+        "ERAttack, 200 under StrongAttack; proved: the share of 200 rows whose top 8 cannot "
+        "change; sets: different top-8 sets of all test rows. All tables and figures, and the "
+        "records: [results](results.md)."
+    )
+    return f"{table(list(HEAD), bench_rows(is_table=True))}\n\n{about}"
+
+
+def others() -> str:
+    """Pairs of digits, pictures, brain networks."""
+    rows = [row[:7] for row in bench_rows(is_table=False)]
+    return table(list(HEAD[:7]), rows)
+
+
+def changes(settings: Any, *hidden: str) -> str:
+    """The fields of a dataclass that differ from their defaults, as they would be written."""
+    changed = []
+    for item in fields(settings):
+        value = getattr(settings, item.name)
+        if item.name not in hidden and value != item.default:
+            changed.append(f"{item.name}={value!r}")
+    return ", ".join(changed)
+
+
+def recipes() -> str:
+    """Every recipe: what it does, its penalty, and its own settings."""
+    rows = []
+    for name, recipe in RECIPES.items():
+        penalty = recipe.penalty
+        shown = "" if penalty is None else f"`{type(penalty).__name__}({changes(penalty)})`"
+        settings = changes(recipe, "name", "penalty", "about")
+        if penalty is not None and recipe.weight is None:
+            settings = settings.replace("weight=None", f"weight={penalty.usual_weight:g} / radius")
+        rows.append([f"`{name}`", recipe.about, shown, f"`{settings}`" if settings else ""])
+    return table(["recipe", "what it is", "penalty", "settings"], rows)
+
+
+def one_recipe(name: str) -> str:
+    """What one recipe came to beside Vanilla, and what its step costs."""
+    rows = [row[:2] + row[4:] for row in bench_rows(is_table=True, names={name, "vanilla"})]
+    head = [*HEAD[:2], *HEAD[4:]]
+    costs = record("steps")["plain steps"]
+    each = [f"{some[name]:.2f} on {kind}" for kind, some in costs.items() if name in some]
+    cost = f" A step costs, in plain steps: {'; '.join(each)}." if each else ""
+    about = (
+        "P@8 in percent at l2 radius 1; proved: rows whose top 8 cannot change; sets: different "
+        "top-8 sets. All recipes: [results](../results.md)."
+    )
+    return f"{table(head, rows)}\n\n{about}{cost}"
