@@ -52,7 +52,7 @@ def main() -> None:
             {
                 "rows": rows,
                 "seconds": seconds,
-                "processor_seconds": result.found["durations"],
+                "processor_seconds": result.result["durations"],
                 "megabytes_above_import": megabytes(resource.RUSAGE_SELF) - imported[0],
                 "megabytes_of_a_worker_above_import": megabytes(resource.RUSAGE_CHILDREN)
                 - imported[1],

@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from r2et.attack.strong import PLANS
-from r2et.audit import measures, shown
+from r2et.audit import example_rows
+from r2et.audit.measures import attacks
 from skips import is_expected
 
 # The networks in these tests are tiny, and threads make them many times slower.
@@ -68,5 +69,5 @@ def short_attacks(monkeypatch):
     """
     few = replace(PLANS["fast"], random=8, steps=2, rounds=1, around=2, units=2)
     monkeypatch.setitem(PLANS, "fast", few)
-    monkeypatch.setitem(measures.STEPS, "fast", 3)
-    monkeypatch.setattr(shown, "FRACTIONS", (1.0,))
+    monkeypatch.setitem(attacks.STEPS, "fast", 3)
+    monkeypatch.setattr(example_rows, "FRACTIONS", (1.0,))

@@ -263,8 +263,8 @@ def test_audit_is_of_the_network_at_the_estimators_settings(table, fitted):
     found = fitted.audit(x[:20], y[:20], k=2, budget="fast")
     told = found.summary()
     assert (told["rows"], told["k"], told["radius"]) == (20, 2, 1.0)
-    assert found.found["names"] == [str(name) for name in fitted.feature_names_in_]
-    assert found.found["classes"] == ["bad", "good"]
+    assert found.result["names"] == [str(name) for name in fitted.feature_names_in_]
+    assert found.result["classes"] == ["bad", "good"]
     direct = audit(
         fitted.network_,
         fitted.inputs(x[:20]),

@@ -1,19 +1,17 @@
 """Things added from outside the package, as CONTRIBUTING.md says: one class or function each.
 
-A data set is added in tests/own_dataset.py.
+A data set is added in tests/own_dataset.py, a measure of the audit in
+tests/audit/test_new_measure.py.
 """
 
 from dataclasses import dataclass
 
-import pytest
 import torch
 
 from nets import make, randn
-from r2et import audit
 from r2et.attack import RandomSearch
 from r2et.attack.base import Attack
 from r2et.attack.judge import Proposal
-from r2et.audit import gather, measures, summary
 from r2et.explain import Explainer, Gradient
 from r2et.models import MLP
 from r2et.penalty.base import Penalty
@@ -87,23 +85,3 @@ def test_a_penalty_and_a_recipe_train(monkeypatch):
     plain = trained["vanilla"].state_dict()
     for name, value in trained["no-weight"].state_dict().items():
         assert torch.equal(value, plain[name])
-
-
-def largest_share(part):
-    """(B,) the largest score's share of all."""
-    return {"largest_share": part.scores.amax(1) / part.scores.sum(1)}
-
-
-def test_a_measure_is_a_function_and_its_names(monkeypatch):
-    monkeypatch.setitem(measures.MEASURES, "largest_share", largest_share)
-    monkeypatch.setattr(gather, "ROW", (*gather.ROW, "largest_share"))
-    monkeypatch.setattr(summary, "MEANS", (*summary.MEANS, "largest_share"))
-    model, x = make(lambda: MLP(4, (8,))), randn(12, 4)
-    result = audit(model, x, k=2, region=L2(0.3), budget="fast")
-    scores = Gradient()(model, x)
-    expected = scores.amax(1) / scores.sum(1)
-    for row in result.rows:
-        assert row["largest_share"] == pytest.approx(float(expected[row["index"]]), rel=1e-5)
-    figures = result.summary()
-    assert figures["largest_share"] == pytest.approx(float(expected.mean()), rel=1e-5)
-    assert figures["largest_share_low"] < figures["largest_share"] < figures["largest_share_high"]

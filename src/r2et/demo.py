@@ -29,7 +29,7 @@ RADIUS, EPOCHS, AUDITED = 0.1, 12, 200
 
 
 @dataclass(frozen=True)
-class Row:
+class ExplainedRow:
     """One explained row: how sure the model is, its k reasons, and how thick they are."""
 
     row: int
@@ -57,7 +57,7 @@ class Demo:
 
     auc: float
     k: int
-    rows: tuple[Row, ...]
+    rows: tuple[ExplainedRow, ...]
     tested: int
     changed_share: float
     worst: Change
@@ -132,7 +132,7 @@ def train(data: Data, seed: int, epochs: int = 5) -> nn.Module:
     return model.eval()
 
 
-def explain(model: nn.Module, data: Data, rows: int) -> tuple[Row, ...]:
+def explain(model: nn.Module, data: Data, rows: int) -> tuple[ExplainedRow, ...]:
     """The reasons of the first test rows, and their thickness in a ball of radius 0.3."""
     x, region = data.test.x[:rows], L2(0.3, bounds=(0, 1))
     chosen = named(data, top_k(Gradient()(model, x), data.k))
@@ -140,7 +140,8 @@ def explain(model: nn.Module, data: Data, rows: int) -> tuple[Row, ...]:
     gaps = thickness(model, x, data.k, region=region)
     shares = thickness(model, x, data.k, region=region, kind="probability")
     return tuple(
-        Row(i, float(sure[i]), chosen[i], float(gaps[i]), float(shares[i])) for i in range(rows)
+        ExplainedRow(i, float(sure[i]), chosen[i], float(gaps[i]), float(shares[i]))
+        for i in range(rows)
     )
 
 

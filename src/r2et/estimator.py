@@ -40,16 +40,23 @@ class R2ETClassifier(ClassifierMixin, BaseEstimator):
     score is the change of the log-odds of the predicted class over a feature's whole range. A
     feature that is constant in the rows trained on has no influence, and score 0.
 
-    k: how many reasons a person looks at; of n features at most n - 1 count. recipe: a name of
-    r2et.train.RECIPES, or a Recipe. radius: how far a row may move. hidden: widths of the hidden
-    layers, by default the recipe's or 32. epochs: by default the recipe's. explainer: what
-    `explain` says and, where it is given, what the recipe holds still; by default the gradient.
+    k: how many reasons a person looks at; of n features at most n - 1 count.
+    recipe: a name of r2et.train.RECIPES, or a Recipe.
+    radius: how far a row may move.
+    random_state: of weights, batches and rows set aside.
+    hidden: widths of the hidden layers, by default the recipe's or 32.
+    epochs: by default the recipe's.
+    explainer: what `explain` says and, where it is given, what the recipe holds still; by default
+        the gradient.
     validation_fraction: rows set aside to watch the training on (`history_`); 0 trains on all.
     progress: show a bar.
 
-    After fit: classes_, n_features_in_, feature_names_in_ (of a DataFrame), k_, network_ (float64,
-    takes `inputs(X)`), feature_low_ and feature_range_ (the scaling), history_ (one entry per
-    epoch).
+    After fit:
+    classes_, n_features_in_, feature_names_in_ (of a DataFrame): as scikit-learn has them.
+    k_: how many reasons count.
+    network_: float64, takes `inputs(X)`.
+    feature_low_, feature_range_: the scaling.
+    history_: one entry per epoch.
     """
 
     def __init__(

@@ -18,12 +18,13 @@ from nets import ResidualNet, quadratic
 from r2et import audit
 from r2et.attack import ERAttack, StrongAttack
 from r2et.audit import Audit, bracket, compare
-from r2et.audit.gather import check_bracket
-from r2et.audit.measures import Measure
+from r2et.audit.concatenate import check_bracket
+from r2et.audit.input_rows import Chunk
+from r2et.audit.measures import MeasureChunk
+from r2et.audit.measures.predictions import top_sets
 from r2et.audit.run import identity
-from r2et.audit.settings import Settings
-from r2et.audit.source import Chunk
-from r2et.audit.summary import RESAMPLES, median, resampled_areas, top_sets
+from r2et.audit.settings import AuditSettings
+from r2et.audit.statistics import RESAMPLES, median, resampled_aucs
 from r2et.errors import InputError
 from r2et.explain import Captum, Concept, Gradient, SmoothGrad
 from r2et.metrics import auc_of_logits
@@ -73,7 +74,7 @@ def test_one_logit_squeezed_away_is_one_logit():
     net, x = Squeezed(1), torch.rand(5, 4)
     # The last chunk is a single row, too.
     kept, plain = (audit(m, x, k=2, minutes=1e-9, chunk=4) for m in (net, net.line))
-    assert kept.found["rows"] == plain.found["rows"]
+    assert kept.result["rows"] == plain.result["rows"]
     with pytest.raises(InputError, match=r"\(1, C\), also for one row \(a squeeze takes its"):
         audit(Squeezed(3), x, k=2)
 
@@ -84,7 +85,7 @@ def test_numbers_of_numpy_are_numbers():
     given = {"k": np.int64(2), "rows": np.int32(5), "seed": np.uint8(3), "chunk": np.int64(4)}
     found = audit(net, x, minutes=np.float32(0.5), budget="fast", **given)
     plain = audit(net, x, k=2, rows=5, seed=3, chunk=4, minutes=0.5, budget="fast")
-    assert found.found["rows"] == plain.found["rows"]
+    assert found.result["rows"] == plain.result["rows"]
     assert json.loads(json.dumps(found.to_dict()))["settings"]["k"] == 2
     for bad in (np.float64(2), True, np.bool_(True)):
         with pytest.raises(InputError, match="audit: k must be a positive whole number, got"):
@@ -110,8 +111,8 @@ def test_the_summary_has_every_promised_figure_with_its_interval(found):
             assert low <= value <= high, name
     assert type(told["distinct_top_k"]) is int
     assert found.skipped == []
-    assert found.found["counts"]["auc_linear"] == 48
-    assert "IEEE arithmetic" in found.found["assumptions"]
+    assert found.result["counts"]["auc_linear"] == 48
+    assert "IEEE arithmetic" in found.result["assumptions"]
     assert all(not isinstance(value, dict | list) for value in told.values())
 
 
@@ -138,7 +139,7 @@ def test_figures_against_a_second_computation(found, model, data):
         assert row["radius_certified"] <= broken
         assert row["certified_precision"] <= row["precision_strong"] <= 1
         assert (row["precision_strong"] < 1) <= (broken <= 0.3 * (1 + 1e-6))
-    for point in found.found["curve"]:
+    for point in found.result["curve"]:
         assert point["proved"] + point["unknown"] + point["broken"] == pytest.approx(1)
 
 
@@ -155,7 +156,7 @@ def test_noise_and_sensitivity_against_a_second_computation():
     assert [row["sensitivity"] for row in found.rows] == (~last.kept).double().tolist()
     assert 0 < found.summary()["sensitivity"] < 0.5
     # The mean over random points that keep the prediction, row by row.
-    points = region.sample(x, 100, generator=Settings(2, region).generator(0, "noise"))
+    points = region.sample(x, 100, generator=AuditSettings(2, region).generator(0, "noise"))
     clean, lost = Gradient()(model, x), 0
     for i, row in enumerate(found.rows):
         kept = predict(model, points[:, i]) == label[i]
@@ -221,7 +222,7 @@ def test_the_smallest_change_of_a_quadratic_is_its_closed_form():
     why = {s["what"]: s["why"] for s in found.skipped}
     assert "Quadratic" in why["certified"]
     assert found.summary()["certified_share"] is None
-    assert {point["proved"] for point in found.found["curve"]} == {0}
+    assert {point["proved"] for point in found.result["curve"]} == {0}
 
 
 @pytest.mark.slow
@@ -240,8 +241,8 @@ def test_rows_do_not_depend_on_the_engine(engine, found, model, data):
         workers=2,
     )
     assert again.summary() == found.summary()
-    assert again.found["rows"] == found.found["rows"]
-    assert again.found["shown"] == found.found["shown"]
+    assert again.result["rows"] == found.result["rows"]
+    assert again.result["shown"] == found.result["shown"]
 
 
 @pytest.mark.usefixtures("short_attacks")
@@ -273,7 +274,7 @@ def test_a_frame_gives_the_names_and_wide_numbers_are_narrowed(model, data):
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(data.test.x[:16].double().numpy(), columns=list(data.names))
     found = audit(model, frame, data.test.y[:16].tolist(), k=3, region=L2(0.3), budget="fast")
-    assert found.found["names"] == list(data.names)
+    assert found.result["names"] == list(data.names)
     same = audit(model, data.test.x[:16], data.test.y[:16], k=3, region=L2(0.3), budget="fast")
     assert found.summary() == same.summary()
 
@@ -282,20 +283,20 @@ def test_a_frame_gives_the_names_and_wide_numbers_are_narrowed(model, data):
 def test_what_time_does_not_allow_is_said(model, data, monkeypatch):
     clock = [1000.0]
     monkeypatch.setattr(time, "time", lambda: clock[0])
-    whole = Measure.__call__
+    whole = MeasureChunk.__call__
 
     def slow(self, chunk):
         result = whole(self, chunk)
         clock[0] += 40
         return result
 
-    monkeypatch.setattr(Measure, "__call__", slow)
+    monkeypatch.setattr(MeasureChunk, "__call__", slow)
     found = audit(
         model, *data.test, k=3, region=L2(0.3), rows=64, chunk=16, minutes=1, budget="fast"
     )
     assert found.summary()["rows"] == 32
     assert {"what": "rows", "why": "the time was up after 32 of 64 rows"} in found.skipped
-    assert found.found["shown"][0]["steps"][-1]["radius"] == 0.3
+    assert found.result["shown"][0]["steps"][-1]["radius"] == 0.3
 
 
 @pytest.mark.usefixtures("short_attacks")
@@ -306,12 +307,12 @@ def test_no_time_at_all_still_explains_one_chunk(model, data):
     assert told["precision_strong"] is told["radius_attacked_median"] is None
     assert told["distinct_top_k"] >= 1
     assert {s["what"] for s in found.skipped} >= {"rows", "strong", "certified", "faithfulness"}
-    assert found.found["curve"] == []
+    assert found.result["curve"] == []
     json.dumps(found.to_dict(), allow_nan=False)
 
 
 def test_shown_rows_are_the_worst_and_say_how(found, data):
-    shown = found.found["shown"]
+    shown = found.result["shown"]
     worst = [row for row in shown if row["kind"] == "worst"]
     least = sorted(row["precision_strong"] for row in found.rows)
     measured = {row["index"]: row for row in found.rows}
@@ -339,7 +340,7 @@ def test_shown_rows_are_the_worst_and_say_how(found, data):
 def test_json_there_and_back(found, tmp_path):
     found.to_json(tmp_path / "deep" / "audit.json")
     again = Audit.from_json(tmp_path / "deep" / "audit.json")
-    assert again.found == found.found
+    assert again.result == found.result
     assert str(again) == str(found)
     assert "P@3, attacked at most" in str(found)
     (tmp_path / "half.json").write_text((tmp_path / "deep" / "audit.json").read_text()[:500])
@@ -357,7 +358,7 @@ def test_json_there_and_back(found, tmp_path):
 def test_a_stopped_audit_goes_on_where_it_was(found, model, data, tmp_path, monkeypatch):
     settings = {"k": 3, "region": L2(0.3), "rows": 48, "budget": "fast", "chunk": 16}
     kept = tmp_path / "audit.partial"
-    whole, seen = Measure.__call__, []
+    whole, seen = MeasureChunk.__call__, []
 
     def stop_at_the_third(self, chunk):
         seen.append(chunk.number)
@@ -365,14 +366,14 @@ def test_a_stopped_audit_goes_on_where_it_was(found, model, data, tmp_path, monk
             raise KeyboardInterrupt
         return whole(self, chunk)
 
-    monkeypatch.setattr(Measure, "__call__", stop_at_the_third)
+    monkeypatch.setattr(MeasureChunk, "__call__", stop_at_the_third)
     with pytest.raises(KeyboardInterrupt):
         audit(model, *data.test, **settings, partial=kept)
     with open(kept, "ab") as handle:
         handle.write(b'{"number": 2, "fing')  # as a stop in the middle of writing leaves it
     again = audit(model, *data.test, **settings, partial=kept)
     assert seen == [0, 1, 2, 2]
-    assert again.found["rows"] == found.found["rows"]
+    assert again.result["rows"] == found.result["rows"]
     assert again.summary() == found.summary()
     audit(model, *data.test, **settings, explainer=Gradient(chunk=5), partial=kept)
     assert len(seen) == 4
@@ -415,7 +416,7 @@ audit(model, x, k=2, budget="fast", chunk=16, partial={str(kept)!r})
     net, x = MLP(6, (8,)).eval(), torch.rand(640, 6, generator=torch.Generator().manual_seed(0))
     plain = audit(net, x, k=2, budget="fast", chunk=16, rows=(done + 1) * 16)
     resumed = audit(net, x, k=2, budget="fast", chunk=16, rows=(done + 1) * 16, partial=kept)
-    assert resumed.found["rows"] == plain.found["rows"]
+    assert resumed.result["rows"] == plain.result["rows"]
 
 
 @pytest.mark.usefixtures("short_attacks")
@@ -437,13 +438,13 @@ def test_pictures_and_concepts():
     net = ResidualNet(3, nn.Softplus).eval()
     x = torch.rand(8, 3, 5, 5)
     found = audit(net, x, torch.arange(8) % 3, k=4, region=Linf(0.05), budget="fast")
-    assert (found.found["shape"], found.found["scores_shape"]) == ([3, 5, 5], [5, 5])
+    assert (found.result["shape"], found.result["scores_shape"]) == ([3, 5, 5], [5, 5])
     assert found.summary()["auc_clean"] is not None
     why = {s["what"]: s["why"] for s in found.skipped}
     assert "reduce abs or signed" in why["certified"]
     by_layer = audit(net, x, k=2, explainer=Concept(), budget="fast", region=Linf(0.05))
     assert {"certified", "faithfulness"} <= {s["what"] for s in by_layer.skipped}
-    assert by_layer.found["scores_shape"] == [6]
+    assert by_layer.result["scores_shape"] == [6]
 
 
 @pytest.mark.usefixtures("short_attacks")
@@ -452,7 +453,7 @@ def test_pictures_of_one_channel_have_a_proof():
     net = nn.Sequential(nn.Conv2d(1, 3, 3), nn.Softplus(), nn.Flatten(), nn.Linear(27, 2))
     found = audit(net, torch.rand(6, 1, 5, 5), k=4, region=Linf(0.01), budget="fast")
     assert found.summary()["radius_certified_median"] > 0
-    assert found.found["scores_shape"] == [5, 5]
+    assert found.result["scores_shape"] == [5, 5]
 
 
 @pytest.mark.usefixtures("short_attacks")
@@ -508,7 +509,7 @@ def test_sets_and_medians_by_hand():
     assert largest.tolist() == [1, 1, 0, 0]
     values = torch.tensor([3.0, 1.0, torch.inf, 4.0, 5.0, 9.0])
     assert median(values, 0.95) == (4.0, 1.0, None)
-    assert median(torch.tensor([]), 0.95) is None
+    assert median(torch.tensor([]), 0.95) == (None, None, None)
     # The interval holds the true median as often as it says.
     random = torch.Generator().manual_seed(0)
     held = 0
@@ -519,12 +520,12 @@ def test_sets_and_medians_by_hand():
 
 
 @pytest.mark.parametrize("classes", [1, 2, 4])
-def test_resampled_areas_are_those_of_the_rows_drawn(classes):
+def test_resampled_aucs_are_those_of_the_rows_drawn(classes):
     generator = torch.Generator().manual_seed(0)
     logits = torch.randn(60, classes, generator=generator).double().round(decimals=1)
     y = torch.randint(max(2, classes), (60,), generator=generator)
     drawn = np.random.default_rng(0).multinomial(60, np.full(60, 1 / 60), size=RESAMPLES)
-    found = resampled_areas(logits, y)
+    found = resampled_aucs(logits, y)
     for sample, value in zip(drawn[:20], found[:20], strict=True):
         rows = torch.from_numpy(np.repeat(np.arange(60), sample))
         assert value == pytest.approx(auc_of_logits(logits[rows], y[rows]))
@@ -533,7 +534,7 @@ def test_resampled_areas_are_those_of_the_rows_drawn(classes):
 def test_few_rows_of_many_classes_are_enough_for_an_area():
     # Some samples of three rows hold one class only, and have none.
     logits, y = torch.eye(3).double(), torch.arange(3)
-    found = resampled_areas(logits, y)
+    found = resampled_aucs(logits, y)
     assert 0 < len(found) < RESAMPLES
     assert np.isfinite(found).all()
 
@@ -568,7 +569,7 @@ def test_a_model_without_an_output_everywhere_loses_only_what_needs_it():
     told = found.summary()
     assert told["precision_strong"] is None
     assert told["distinct_top_k"] >= 1
-    assert [step["radius"] for step in found.found["shown"][0]["steps"]][-1] == 0.2
+    assert [step["radius"] for step in found.result["shown"][0]["steps"]][-1] == 0.2
 
 
 def test_a_row_that_the_model_fails_on_is_named_as_it_was_given():
@@ -580,7 +581,7 @@ def test_a_row_that_the_model_fails_on_is_named_as_it_was_given():
 
 
 def test_a_label_no_class_has_is_said_before_anything_is_measured(model, data, monkeypatch):
-    monkeypatch.setattr(Measure, "__call__", None)
+    monkeypatch.setattr(MeasureChunk, "__call__", None)
     with pytest.raises(
         InputError, match=r"^audit: y must be in 0\.\.1, the model's classes, got 7"
     ):
@@ -591,16 +592,16 @@ def test_what_is_kept_is_of_one_baseline_to_the_last_digit(model):
     some = torch.full((2000,), 0.12341, dtype=torch.float64)
     other = some.clone()
     other[1000] += 1e-12
-    same = identity(model, Settings(3, baseline=some))
-    assert same == identity(model, Settings(3, baseline=some.clone()))
-    assert same != identity(model, Settings(3, baseline=other))
-    assert same != identity(model, Settings(3, baseline=0.12341))
+    same = identity(model, AuditSettings(3, baseline=some))
+    assert same == identity(model, AuditSettings(3, baseline=some.clone()))
+    assert same != identity(model, AuditSettings(3, baseline=other))
+    assert same != identity(model, AuditSettings(3, baseline=0.12341))
 
 
 def test_seeds_are_of_the_chunk_and_its_purpose(model, data):
-    settings = Settings(3, L2(0.3), budget="fast")
+    settings = AuditSettings(3, L2(0.3), budget="fast")
     chunk = Chunk(5, torch.arange(6), data.test.x[:6], None)
-    first, again = Measure(model, settings)(chunk), Measure(model, settings)(chunk)
+    first, again = MeasureChunk(model, settings)(chunk), MeasureChunk(model, settings)(chunk)
     assert all(torch.equal(first.columns[c], again.columns[c]) for c in first.columns)
     direct = StrongAttack(L2(0.3), budget="fast")(
         model, Gradient(), chunk.x, k=3, generator=settings.generator(5, "strong")

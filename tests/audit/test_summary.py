@@ -7,12 +7,13 @@ import torch
 from torch import nn
 
 from r2et import audit
-from r2et.audit.gather import left_out
-from r2et.audit.linear import LinearBaseline
-from r2et.audit.measures import Measured
-from r2et.audit.settings import Settings
-from r2et.audit.source import Chunk, Source
-from r2et.audit.summary import curve, median, summarize
+from r2et.audit.concatenate import left_out
+from r2et.audit.input_rows import Chunk, InputRows
+from r2et.audit.linear_baseline import LinearBaseline
+from r2et.audit.measures import MeasuredChunk
+from r2et.audit.settings import AuditSettings
+from r2et.audit.statistics import median
+from r2et.audit.summary import curve, summarize
 from r2et.region import L2
 
 
@@ -25,14 +26,14 @@ def columns(**given):
 def test_rows_without_a_certificate_are_not_counted_as_unproved():
     radius = torch.tensor([0.5, 0.1, 0.4, math.nan, math.nan], dtype=torch.float64)
     told, counts = summarize(
-        columns(radius_certified=radius), Settings(1, L2(0.3)), LinearBaseline()
+        columns(radius_certified=radius), AuditSettings(1, L2(0.3)), LinearBaseline()
     )
     assert told["certified_share"] == pytest.approx(2 / 3)
     assert told["radius_certified_median"] == 0.4
     assert counts["certified_share"] == counts["radius_certified_median"] == 3
     nothing = torch.full((2,), math.nan)
     told, counts = summarize(
-        columns(radius_certified=nothing), Settings(1, L2(0.3)), LinearBaseline()
+        columns(radius_certified=nothing), AuditSettings(1, L2(0.3)), LinearBaseline()
     )
     assert told["certified_share"] is told["radius_certified_median"] is None
     assert "certified_share" not in counts
@@ -56,9 +57,9 @@ def test_a_linear_model_of_huge_numbers():
 
 def test_each_reason_has_its_own_rows():
     def part(number, rows, skipped):
-        return Measured(number, "", {"index": torch.arange(rows)}, {}, skipped, {})
+        return MeasuredChunk(number, "", {"index": torch.arange(rows)}, {}, skipped, {})
 
-    source = Source(nn.Linear(4, 2), torch.rand(9, 4), None, None)
+    source = InputRows(nn.Linear(4, 2), torch.rand(9, 4), None, None)
     parts = [part(0, 4, {}), part(1, 3, {"strong": "a"}), part(2, 2, {"strong": "b"})]
     assert left_out(parts, source, None, None)[:2] == [
         {"what": "strong", "why": "a (for 3 of 9 rows)"},
@@ -92,7 +93,7 @@ def test_a_stream_that_was_read_to_its_end_was_not_cut_short():
 
 
 def test_means_medians_and_the_curve_at_their_ends():
-    settings = Settings(1, L2(0.3))
+    settings = AuditSettings(1, L2(0.3))
     told, counts = summarize(
         columns(dffot=torch.tensor([1.0, math.nan, 0.5])), settings, LinearBaseline()
     )
@@ -113,7 +114,7 @@ def test_means_medians_and_the_curve_at_their_ends():
 
 def ends(name, values):
     given = columns(**{name: torch.tensor(values, dtype=torch.float64)})
-    told, _ = summarize(given, Settings(1, L2(0.3)), LinearBaseline())
+    told, _ = summarize(given, AuditSettings(1, L2(0.3)), LinearBaseline())
     return told[f"{name}_low"], told[f"{name}_high"]
 
 
@@ -133,7 +134,9 @@ def test_shares_of_rows_have_exact_intervals():
     # The well-known ones of 1 of 10 and of 0 of 10.
     assert ends("sensitivity", [1.0] + [0.0] * 9) == pytest.approx((0.00253, 0.44502), abs=1e-5)
     radius = torch.tensor([0.3] * 2 + [0.3 - 1e-5] * 8, dtype=torch.float64)
-    told, _ = summarize(columns(radius_certified=radius), Settings(1, L2(0.3)), LinearBaseline())
+    told, _ = summarize(
+        columns(radius_certified=radius), AuditSettings(1, L2(0.3)), LinearBaseline()
+    )
     assert told["certified_share"] == pytest.approx(0.2)  # proved at the radius, not nearly so far
     found = told["certified_share_low"], told["certified_share_high"]
     assert found == pytest.approx((0.02521, 0.55610), abs=1e-5)
@@ -141,7 +144,7 @@ def test_shares_of_rows_have_exact_intervals():
 
 def test_the_commonest_set_has_no_interval_nor_has_a_perfect_auc():
     given = columns(logits=torch.arange(8.0)[:, None], label=torch.arange(8) // 4)
-    told, _ = summarize(given, Settings(1, L2(0.3)), LinearBaseline())
+    told, _ = summarize(given, AuditSettings(1, L2(0.3)), LinearBaseline())
     for name in ("largest_top_k_share", "auc_clean"):
         assert (told[name], told[f"{name}_low"], told[f"{name}_high"]) == (1.0, None, None)
 

@@ -246,13 +246,13 @@ def _stop(*_):
 
 def test_a_network_trained_anew_is_another_audit(run, strange, tmp_path, monkeypatch):
     """What an audit of the old weights left is in nobody's way."""
-    from r2et.audit.measures import Measure
+    from r2et.audit.measures import MeasureChunk
 
     given = (f"{strange}:net", "rows.csv", "--k", "2", "--target", "label", *FAST)
     given += ("--weights", "weights.safetensors")
 
     with monkeypatch.context() as stopped:
-        stopped.setattr(Measure, "__call__", _stop)
+        stopped.setattr(MeasureChunk, "__call__", _stop)
         assert run(*given)[0] == 130
     (left,) = tmp_path.glob(".r2et-audit-*.partial")
     net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))

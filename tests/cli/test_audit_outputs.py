@@ -10,8 +10,9 @@ import pytest
 import torch
 
 from r2et.audit import Audit
-from r2et.audit.measures import Measure
-from r2et.audit.task import columns_called, failed
+from r2et.audit.gates import failed
+from r2et.audit.measures import MeasureChunk
+from r2et.audit.request import columns_called
 from r2et.errors import InputError
 
 FAST = ("--budget", "fast", "--engine", "here", "--rows", "24")
@@ -23,7 +24,7 @@ def run(program):
 
 
 def test_outputs_are_tried_before_the_work(run, tmp_path, monkeypatch):
-    monkeypatch.setattr("r2et.audit.task.audit", None)  # nothing is opened, nothing measured
+    monkeypatch.setattr("r2et.audit.request.audit", None)  # nothing is opened, nothing measured
     (tmp_path / "file").write_text("")
     (tmp_path / "folder").mkdir()
     for options, said in [
@@ -55,7 +56,7 @@ def test_what_can_be_written_is_written(run, strange, tmp_path, monkeypatch):
     assert "a.json.\nWhat was measured is kept; the same command continues there.\n" in err
     assert (tmp_path / "a.html").exists()
     assert len(list(tmp_path.glob(".r2et-audit-*.partial"))) == 1
-    monkeypatch.setattr("r2et.audit.measures.Measure.__call__", None)  # all is there
+    monkeypatch.setattr("r2et.audit.measures.MeasureChunk.__call__", None)  # all is there
     assert run(*given)[0] == 0
     assert (tmp_path / "a.json").exists()
     assert not list(tmp_path.glob(".r2et-audit-*.partial"))
@@ -75,7 +76,7 @@ def test_a_folder_in_which_nothing_can_be_kept(run, strange, tmp_path, monkeypat
     assert "net: 24 rows" in out
     assert err.startswith("Note: nothing can be kept in this folder (Permission denied); once")
     assert not list(tmp_path.glob(".r2et*"))
-    monkeypatch.setattr("r2et.audit.measures.Measure.__call__", _stop)
+    monkeypatch.setattr("r2et.audit.measures.MeasureChunk.__call__", _stop)
     code, _, err = run(*given)
     assert (code, err.splitlines()[-1]) == (130, "Stopped.")
 
@@ -95,7 +96,7 @@ def test_rows_that_grew_are_measured_anew(run, strange, tmp_path, monkeypatch):
     random = np.random.default_rng(0)
     np.savez(tmp_path / "rows.npz", x=random.random((30, 4)))
     with monkeypatch.context() as stopped:
-        stopped.setattr("r2et.audit.measures.Measure.__call__", _stop)
+        stopped.setattr("r2et.audit.measures.MeasureChunk.__call__", _stop)
         assert run(*given)[0] == 130
     (left,) = tmp_path.glob(".r2et-audit-*.partial")
     head = json.loads(left.read_text())
@@ -118,7 +119,7 @@ def test_a_gate_needs_all_rows(run, strange, tmp_path, monkeypatch):
         "audit: precision_noise must be 0.1 or more, got nothing: it was not measured.\n"
     )
     assert not list(tmp_path.glob(".r2et-audit-*.partial"))  # there is nothing to go on from
-    measured = Measure.__call__
+    measured = MeasureChunk.__call__
 
     def slow(self, chunk):
         """The whole chunk, and then the time is up."""
@@ -127,7 +128,7 @@ def test_a_gate_needs_all_rows(run, strange, tmp_path, monkeypatch):
         return found
 
     with monkeypatch.context() as clock:
-        clock.setattr(Measure, "__call__", slow)
+        clock.setattr(MeasureChunk, "__call__", slow)
         code, _, err = run(*given, "--minutes", "0.01")
     assert code == 3
     said, why = err.splitlines()

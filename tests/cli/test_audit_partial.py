@@ -3,7 +3,7 @@
 import pytest
 from typer.testing import CliRunner
 
-from r2et.audit import task
+from r2et.audit import request
 from r2et.cli import app
 
 
@@ -16,7 +16,7 @@ def stopped(monkeypatch):
         seen.append(partial.name)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(task, "audit", audit)
+    monkeypatch.setattr(request, "audit", audit)
     return seen
 
 

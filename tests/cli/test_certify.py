@@ -47,7 +47,12 @@ def test_nothing_reads_as_more_than_was_proved(capsys):
     nothing = torch.full((60,), torch.inf, dtype=torch.float64)
     show(Console(width=120), Bracket(certified, nothing, "l2", 2, 1.0, "", "", 3, 0.5))
     shown = capsys.readouterr().out
+    between = torch.full((60,), 0.02998, dtype=torch.float64)
+    show(Console(width=120), Bracket(between, nothing, "l2", 2, 1.0, "", "", 3, 0.5))
+    rounded = capsys.readouterr().out
     assert shown.count("at least 1.0000") == 4
+    assert "0.0299" in rounded
+    assert "0.0300" not in rounded
     certified = torch.tensor([1.0] * 1997 + [0.0], dtype=torch.float64)
     nothing = torch.full((1998,), torch.inf, dtype=torch.float64)
     show(Console(width=120), Bracket(certified, nothing, "l2", 2, 1.0, "", "", 3, 0.5))

@@ -4,7 +4,7 @@ import pytest
 
 from audits import HOSTILE, NAMES, colour, hostile, image, kept, ranked, several, skipped, tabular
 from r2et.report import page
-from r2et.report.numbers import significant
+from r2et.wording import significant
 
 MAKERS = {
     "tabular": lambda: [tabular()],

@@ -13,7 +13,7 @@ import pytest
 from audits import HOSTILE, audit, colour, hostile, image, several, skipped, tabular
 from r2et.errors import InputError
 from r2et.report import page
-from r2et.report.compare import table
+from r2et.report.model_table import table
 from r2et.report.page import html as page_text
 from r2et.report.page import island
 
@@ -90,12 +90,12 @@ def test_a_radius_sought_in_vain_is_the_best():
     two["name"] = "firm"
     two["summary"] |= dict.fromkeys(f"radius_attacked_median{end}" for end in ("", "_low", "_high"))
     two["counts"]["radius_attacked_median"] = 40
-    (line,) = [x for x in table([one, two]) if x["measure"].name == "radius_attacked_median"]
+    (line,) = [x for x in table([one, two]) if x["figure"].name == "radius_attacked_median"]
     assert [(cell["text"], cell["best"]) for cell in line["cells"]][1] == ("none found", True)
     assert not line["cells"][0]["best"]
     assert "none found" in page_text([two])
     del two["counts"]["radius_attacked_median"]
-    (line,) = [x for x in table([one, two]) if x["measure"].name == "radius_attacked_median"]
+    (line,) = [x for x in table([one, two]) if x["figure"].name == "radius_attacked_median"]
     assert line["cells"][1] == {"text": "not measured", "span": "", "best": False}
 
 
@@ -107,7 +107,7 @@ def figures(name, *ends):
         one["settings"]["limit"] = 0.3
         one["summary"] |= {f"{name}_low": low, name: value, f"{name}_high": high}
         found.append(one)
-    (line,) = (line for line in table(found) if line["measure"].name == name)
+    (line,) = (line for line in table(found) if line["figure"].name == name)
     return line
 
 

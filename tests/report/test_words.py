@@ -6,17 +6,18 @@ import re
 import pytest
 
 from audits import audit, skipped, tabular
-from r2et.report import numbers
-from r2et.report.findings import (
+from r2et import wording as numbers
+from r2et.report.rows import _bracket
+from r2et.report.shares import (
     Shares,
     class_count,
     correlation,
     pairs,
     shares_at_radius,
 )
-from r2et.report.measures import GROUPS, cards, span, written
-from r2et.report.rows import _bracket
+from r2et.report.summary_table import cards, span, written
 from r2et.report.words import cautions, listed, verdict
+from r2et.results import FIGURES, UNITS
 from r2et.wording import lowered
 
 NB = numbers.SPACE
@@ -79,15 +80,14 @@ def test_shares_of_one_whole_sum_to_it(shares, texts):
 def test_what_is_proved_is_rounded_down(value, text):
     assert numbers.proved_percent(value) == f"{text}{NB}%"
     assert numbers.proved_percent(None) == "not measured"
-    write = {m.name: m.write for group in GROUPS.values() for m in group}
     for name in ("certified_share", "certified_precision"):
-        assert write[name](value) == f"{text}{NB}%"
+        assert UNITS[FIGURES[name].unit].page(value) == f"{text}{NB}%"
 
 
 def test_a_proved_radius_at_the_limit_is_a_bound():
     whole = audit()
     whole["settings"]["limit"] = 0.3
-    (radius,) = (m for group in GROUPS.values() for m in group if "certified_median" in m.name)
+    radius = FIGURES["radius_certified_median"]
     for low, value, high, text, interval in (
         (0.1, 0.2, 0.25, "0.2", "0.1 to 0.25"),
         (0.1, 0.2, 0.3, "0.2", "0.1 to at least 0.3"),
@@ -101,9 +101,9 @@ def test_a_proved_radius_at_the_limit_is_a_bound():
 def test_folds_are_called_folds():
     whole = audit()
     whole["summary"] |= {"auc_linear_low": 0.84, "auc_linear_high": 0.89}
-    (linear,) = (m for group in GROUPS.values() for m in group if m.name == "auc_linear")
+    linear = FIGURES["auc_linear"]
     assert span(whole, linear) == "folds: 0.840 to 0.890"
-    (clean,) = (m for group in GROUPS.values() for m in group if m.name == "auc_clean")
+    clean = FIGURES["auc_clean"]
     assert span(whole, clean) == "0.864 to 0.884"
 
 
@@ -232,7 +232,7 @@ def test_cautions_only_where_they_apply():
 
 def test_every_figure_of_a_summary_has_words():
     own = {"rows", "k", "radius"}
-    named = {m.name for group in GROUPS.values() for m in group}
+    named = set(FIGURES)
     ends = {n for n in audit()["summary"] if n.endswith(("_low", "_high"))}
     assert set(audit()["summary"]) - own - ends == named
 

@@ -6,11 +6,28 @@ from types import ModuleType
 from typing import Any
 
 from r2et.audit.bracket import Bracket, bracket
-from r2et.audit.compare import Comparison, compare
-from r2et.audit.result import Audit
+from r2et.audit.comparison import Comparison, compare
+from r2et.audit.measures import AuditedRows, Measure, register
+from r2et.audit.model_audit import Audit
 from r2et.audit.run import audit
+from r2et.audit.statistics import Mean, Median, Share
+from r2et.results import Figure
 
-__all__ = ["Audit", "Bracket", "Comparison", "audit", "bracket", "compare"]
+__all__ = [
+    "Audit",
+    "AuditedRows",
+    "Bracket",
+    "Comparison",
+    "Figure",
+    "Mean",
+    "Measure",
+    "Median",
+    "Share",
+    "audit",
+    "bracket",
+    "compare",
+    "register",
+]
 
 
 class _Callable(ModuleType):

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from r2et.attack import MinimumNorm
-from r2et.audit.opening import Opened, open_rows
+from r2et.audit.loading import LoadedModel, open_rows
 from r2et.certify import IntervalCertifier
 from r2et.checks import check_model_input
 from r2et.errors import InputError, require
@@ -31,9 +31,14 @@ LARGEST = 1e6  # radius looked for; inputs so far away overflow
 class Bracket:
     """Per row, the proved radius (0 proves nothing) and the attacked one (infinite: none found).
 
-    Between the two nobody knows. limit: nothing was looked for beyond it. distinct_top_k and
-    largest_top_k_share: how many different explanations the rows have, since one for everybody is
-    easily stable.
+    Between the two nobody knows.
+
+    certified, attacked: (B,) radii.
+    norm, k: what they are of.
+    limit: nothing was looked for beyond it.
+    method, assumptions: those of the proof.
+    distinct_top_k, largest_top_k_share: how many different explanations the rows have, since one
+        for everybody is easily stable.
     """
 
     certified: Tensor
@@ -54,8 +59,8 @@ class Bracket:
 
     def radii(self) -> list[float]:
         """Round radii up to the limit, at which to look."""
-        found = [r for r in RADII if r < self.limit]
-        return [*found, self.limit]
+        below = [r for r in RADII if r < self.limit]
+        return [*below, self.limit]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON; a radius that no attack found is null."""
@@ -95,8 +100,8 @@ def bracket(
     """Certify and attack the top k of each row of x (B, n)."""
     where = "bracket"
     require(norm in ("l2", "linf"), where, "norm", "l2 or linf", norm)
-    good = isinstance(limit, int | float) and 0 < limit <= LARGEST
-    require(good, where, "limit", f"positive, at most {LARGEST:g}", limit)
+    is_valid = isinstance(limit, int | float) and 0 < limit <= LARGEST
+    require(is_valid, where, "limit", f"positive, at most {LARGEST:g}", limit)
     explainer = Gradient() if explainer is None else explainer
     check_model_input(where, model, x)
     check_logits(where, model, x[:1])
@@ -123,9 +128,9 @@ def bracket(
 
 def rows_for(trained: Trained, source: str, rows: int) -> Tensor:
     """The first rows of a file, read as in training, or of the test part of a named data set."""
-    good = type(rows) is int and rows > 0
-    require(good, "certify", "rows", "a positive whole number", rows)
-    x = open_rows(Opened(trained.data, trained.model, trained), source, where="certify").x
+    is_valid = type(rows) is int and rows > 0
+    require(is_valid, "certify", "rows", "a positive whole number", rows)
+    x = open_rows(LoadedModel(trained.data, trained.model, trained), source, where="certify").x
     shape = tuple(x.shape[1:])
     require(len(shape) == 1, "certify", "DATA", "a table", f"{source} of shape {shape}")
     return x[:rows]
@@ -143,21 +148,21 @@ def check_unbeaten(beaten: Tensor, rows: Tensor) -> None:
 def check_drawing(path: str | os.PathLike[str]) -> None:
     """Refuse a picture that could not be written, before there is anything to draw."""
     text = os.fspath(path)
-    good = text.endswith((".png", ".svg"))
-    require(good, "certify", "figure", "a name that ends in .png or .svg", text)
+    is_valid = text.endswith((".png", ".svg"))
+    require(is_valid, "certify", "figure", "a name that ends in .png or .svg", text)
     check_writable("certify", "figure", path)
 
 
-def draw(found: Bracket, path: str | os.PathLike[str]) -> None:
+def draw(result: Bracket, path: str | os.PathLike[str]) -> None:
     """The curve as a picture: shares of rows proved, unknown and broken against the radius."""
     check_drawing(path)
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
 
-    ends = torch.linspace(math.log10(found.limit / 1000), math.log10(found.limit), 200)
+    ends = torch.linspace(math.log10(result.limit / 1000), math.log10(result.limit), 200)
     radii = [10 ** float(e) for e in ends]
-    proved, _, broken = zip(*(found.shares(r) for r in radii), strict=True)
+    proved, _, broken = zip(*(result.shares(r) for r in radii), strict=True)
     figure = Figure(figsize=(6.4, 3.6), layout="constrained")
     axes = figure.add_subplot()
     upper = [1 - b for b in broken]
@@ -167,7 +172,7 @@ def draw(found: Bracket, path: str | os.PathLike[str]) -> None:
     )
     axes.fill_between(radii, upper, 1, color="#c05621", label="broken by an attack")
     axes.set(xscale="log", xlim=(radii[0], radii[-1]), ylim=(0, 1))
-    axes.set(xlabel=f"radius ({found.norm})", ylabel="share of rows")
+    axes.set(xlabel=f"radius ({result.norm})", ylabel="share of rows")
     axes.legend(loc="lower left", framealpha=1.0)
     text = os.fspath(path)
     canvas = FigureCanvasSVG(figure) if text.endswith(".svg") else FigureCanvasAgg(figure)

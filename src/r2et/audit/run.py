@@ -9,21 +9,27 @@ import os
 import platform
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
 
 from r2et.attack.strong import Budget
-from r2et.audit.gather import check_bracket, durations, joined, left_out, row_columns
-from r2et.audit.linear import LinearBaseline
-from r2et.audit.measures import LATE, Measure, Measured, check_labels
-from r2et.audit.partial import Partial
-from r2et.audit.result import FORMAT, Audit
-from r2et.audit.settings import BEYOND, WHERE, Settings, rows_at_once
-from r2et.audit.shown import show
-from r2et.audit.source import Chunk, Source
+from r2et.audit.checkpoint import AuditCheckpoint
+from r2et.audit.concatenate import (
+    check_bracket,
+    concatenated,
+    durations,
+    left_out,
+    row_columns,
+)
+from r2et.audit.example_rows import example_rows
+from r2et.audit.input_rows import Chunk, InputRows
+from r2et.audit.linear_baseline import LinearBaseline
+from r2et.audit.measures import LATE, MEASURES, MeasureChunk, MeasuredChunk, check_labels
+from r2et.audit.model_audit import Audit
+from r2et.audit.settings import BEYOND, WHERE, AuditSettings, rows_at_once
 from r2et.audit.summary import curve, summarize
 from r2et.certify.interval import ASSUMPTIONS
 from r2et.checks import as_real, as_whole, check_k
@@ -36,6 +42,7 @@ from r2et.models.logits_check import check_logits
 from r2et.models.output import batched_logits
 from r2et.progress import bar
 from r2et.region import L2, Region
+from r2et.results import FIGURES, FORMAT
 from r2et.train.defaults import default_explainer_for
 from r2et.version import __version__
 
@@ -78,14 +85,14 @@ def audit(
     began = time.time()
     k, rows, seed, chunk = (as_whole(value) for value in (k, rows, seed, chunk))
     minutes = as_real(minutes)
-    good = minutes is None or (type(minutes) is float and 0 < minutes < math.inf)
+    is_valid = minutes is None or (type(minutes) is float and 0 < minutes < math.inf)
     shown_as = repr(minutes) if isinstance(minutes, str) else minutes
-    require(good, WHERE, "minutes", "None or a positive number", shown_as)
-    good = name is None or isinstance(name, str)
-    require(good, WHERE, "name", "None or a text", name)
-    good = partial is None or isinstance(partial, str | os.PathLike)
-    require(good, WHERE, "partial", "None or a path", partial)
-    source = Source(model, x, y, rows)
+    require(is_valid, WHERE, "minutes", "None or a positive number", shown_as)
+    is_valid = name is None or isinstance(name, str)
+    require(is_valid, WHERE, "name", "None or a text", name)
+    is_valid = partial is None or isinstance(partial, str | os.PathLike)
+    require(is_valid, WHERE, "partial", "None or a path", partial)
+    source = InputRows(model, x, y, rows)
     explainer = (
         default_explainer_for(tuple(source.first.shape[1:])) if explainer is None else explainer
     )
@@ -93,7 +100,7 @@ def audit(
     if size is None:
         size = rows_at_once(model, source.first.numel(), source.total)
     limit = BEYOND * getattr(region, "radius", 1.0)
-    settings = Settings(k, region, explainer, budget, seed, size, limit, baseline=baseline)
+    settings = AuditSettings(k, region, explainer, budget, seed, size, limit, baseline=baseline)
     check_logits(WHERE, model, source.first)
     scores = explainer(model, source.first)
     names = _names("names", source.names if names is None else names, scores.shape[1], "score")
@@ -103,21 +110,21 @@ def audit(
     baseline_of(WHERE, baseline, source.first)
     check_k(WHERE, k, scores.shape[1])
     until = None if minutes is None else began + 60 * minutes
-    kept = None if partial is None else Partial(partial, identity(model, settings))
+    kept = None if partial is None else AuditCheckpoint(partial, identity(model, settings))
     linear = LinearBaseline()
-    parts: list[Measured] = []
+    parts: list[MeasuredChunk] = []
     waiting = _waiting(source, settings, linear, kept, until)
     shown = bar("audit", total=source.total, show=progress)
     try:
         with open_engine(engine, workers=workers, address=address) as run, shown as advance:
-            for found in _measured(run, Measure(model, settings), waiting, kept):
-                parts.append(found)
-                advance(len(found.columns["index"]))
+            for measured in _measured(run, MeasureChunk(model, settings), waiting, kept):
+                parts.append(measured)
+                advance(len(measured.columns["index"]))
     finally:
         if kept is not None:
             kept.close()
     parts.sort(key=lambda part: part.number)
-    columns, pictured = joined(parts)
+    columns, pictured = concatenated(parts)
     check_bracket(columns)
     late = until is not None and time.time() > until
     summary, counts = summarize(columns, settings, linear)
@@ -142,17 +149,18 @@ def audit(
             "class_count": count,
             "summary": summary,
             "counts": counts,
+            "figures": _own_figures(),
             "skipped": left_out(parts, source, summary["auc_clean"], summary["auc_linear"]),
             "assumptions": ASSUMPTIONS if "radius_certified" in columns else None,
             "durations": durations(parts),
             "rows": row_columns(columns),
             "curve": curve(columns, settings),
-            "shown": show(model, settings, columns, pictured, quick=late),
+            "shown": example_rows(model, settings, columns, pictured, quick=late),
         }
     )
 
 
-def identity(model: nn.Module, settings: Settings) -> dict[str, Any]:
+def identity(model: nn.Module, settings: AuditSettings) -> dict[str, Any]:
     """What tells this audit from one of other weights or settings, in plain JSON."""
     return {
         "r2et": __version__,
@@ -164,22 +172,22 @@ def identity(model: nn.Module, settings: Settings) -> dict[str, Any]:
 
 def weights_digest(model: nn.Module) -> str:
     """What tells a model's weights and buffers from others."""
-    found = hashlib.sha256()
+    sha256 = hashlib.sha256()
     for name, value in model.state_dict().items():
-        found.update(name.encode())
+        sha256.update(name.encode())
         if isinstance(value, Tensor):
             raw = value.detach().cpu().contiguous().view(-1).view(torch.uint8)
-            found.update(raw.numpy().tobytes())
-    return found.hexdigest()
+            sha256.update(raw.numpy().tobytes())
+    return sha256.hexdigest()
 
 
 def _waiting(
-    source: Source,
-    settings: Settings,
+    source: InputRows,
+    settings: AuditSettings,
     linear: LinearBaseline,
-    kept: Partial | None,
+    kept: AuditCheckpoint | None,
     until: float | None,
-) -> Iterator[Chunk | Measured]:
+) -> Iterator[Chunk | MeasuredChunk]:
     """Chunks still to measure, and those that a stopped audit has measured, until time is up."""
     for chunk in source.chunks(settings.chunk, settings.generator("rows")):
         done = None if kept is None else kept.done.get(chunk.number)
@@ -194,38 +202,47 @@ def _waiting(
 
 
 def _measured(
-    run: Engine, work: Measure, waiting: Iterator[Chunk | Measured], kept: Partial | None
-) -> Iterator[Measured]:
+    run: Engine,
+    work: MeasureChunk,
+    waiting: Iterator[Chunk | MeasuredChunk],
+    kept: AuditCheckpoint | None,
+) -> Iterator[MeasuredChunk]:
     """Every chunk measured, as it comes; new ones are kept."""
-    done: list[Measured] = []
+    done: list[MeasuredChunk] = []
 
     def new() -> Iterator[Chunk]:
         for item in waiting:
-            if isinstance(item, Measured):
+            if isinstance(item, MeasuredChunk):
                 done.append(item)
             else:
                 yield item
 
-    for _, found in run(work, new()):
+    for _, measured in run(work, new()):
         yield from done
         done.clear()
-        if isinstance(found, Lost):
-            raise R2ETError(f"audit: some rows were lost with their worker: {found.reason}.")
-        if kept is not None and LATE not in found.skipped.values():
-            kept.add(found)
-        yield found
+        if isinstance(measured, Lost):
+            raise R2ETError(f"audit: some rows were lost with their worker: {measured.reason}.")
+        if kept is not None and LATE not in measured.skipped.values():
+            kept.add(measured)
+        yield measured
     yield from done
 
 
-def _names(name: str, names: Iterable[Any] | None, n: int, what: str) -> list[str] | None:
+def _names(name: str, names: Iterable[Any] | None, n: int, expected: str) -> list[str] | None:
     """One name for each of n, or none."""
     if names is None:
         return None
     listed = isinstance(names, Iterable) and not isinstance(names, str)
-    require(listed, WHERE, name, f"{n} names, one per {what}", names)
-    found = [str(value) for value in names]
-    require(len(found) == n, WHERE, name, f"{n} names, one per {what}", f"{len(found)} names")
-    return found
+    require(listed, WHERE, name, f"{n} names, one per {expected}", names)
+    texts = [str(value) for value in names]
+    require(len(texts) == n, WHERE, name, f"{n} names, one per {expected}", f"{len(texts)} names")
+    return texts
+
+
+def _own_figures() -> list[dict[str, str]]:
+    """How to read the figures that only this process knows of."""
+    measured = [figure for measure in MEASURES.values() for figure in measure.figures]
+    return [asdict(figure) for figure in measured if figure.name not in FIGURES]
 
 
 def _layout(x: Tensor, scores: Tensor) -> list[int]:

@@ -25,13 +25,19 @@ SHARES, SMALL_SHARE = 8, 64
 
 
 @dataclass(frozen=True)
-class Settings(Configurable):
-    """k: reasons shown. region: where inputs may move. explainer: what makes the scores.
+class AuditSettings(Configurable):
+    """What an audit is asked to do.
 
-    budget: of each attack. seed: of all randomness. chunk: rows measured together; every chunk has
-    random numbers of its own, so that a row's figures depend on nothing but its chunk. limit: how
-    far the smallest change is looked for. level: of the confidence intervals. baseline: what a
-    removed feature is set to.
+    k: how many reasons are shown.
+    region: where inputs may move.
+    explainer: what makes the scores.
+    budget: of each attack.
+    seed: of all randomness.
+    chunk: rows measured together; every chunk has random numbers of its own, so that a row's
+        figures depend on nothing but its chunk.
+    limit: how far the smallest change is looked for.
+    level: of the confidence intervals.
+    baseline: what a removed feature is set to.
     """
 
     k: int
@@ -46,20 +52,22 @@ class Settings(Configurable):
 
     def __post_init__(self) -> None:
         as_ball(WHERE, self.region)
-        good = isinstance(self.explainer, Explainer)
-        require(good, WHERE, "explainer", "an Explainer of r2et.explain", self.explainer)
+        is_valid = isinstance(self.explainer, Explainer)
+        require(is_valid, WHERE, "explainer", "an Explainer of r2et.explain", self.explainer)
         known = isinstance(self.budget, str) and self.budget in PLANS
         require(known, WHERE, "budget", "fast, standard or thorough", self.budget)
         whole = type(self.k) is int and self.k > 0
         require(whole, WHERE, "k", "a positive whole number", self.k)
-        good = type(self.seed) is int and self.seed >= 0
-        require(good, WHERE, "seed", "a whole number, 0 or more", self.seed)
-        good = type(self.chunk) is int and self.chunk > 0
-        require(good, WHERE, "chunk", "a positive whole number", self.chunk)
-        good = type(self.limit) in (int, float) and self.radius <= self.limit < math.inf
-        require(good, WHERE, "limit", f"finite, and the radius {self.radius} or more", self.limit)
-        good = isinstance(self.level, float) and 0 < self.level < 1
-        require(good, WHERE, "level", "above 0 and below 1", self.level)
+        is_valid = type(self.seed) is int and self.seed >= 0
+        require(is_valid, WHERE, "seed", "a whole number, 0 or more", self.seed)
+        is_valid = type(self.chunk) is int and self.chunk > 0
+        require(is_valid, WHERE, "chunk", "a positive whole number", self.chunk)
+        is_valid = type(self.limit) in (int, float) and self.radius <= self.limit < math.inf
+        require(
+            is_valid, WHERE, "limit", f"finite, and the radius {self.radius} or more", self.limit
+        )
+        is_valid = isinstance(self.level, float) and 0 < self.level < 1
+        require(is_valid, WHERE, "level", "above 0 and below 1", self.level)
 
     @property
     def ball(self) -> NormBall:

@@ -39,7 +39,8 @@ def command(
     """How still a model's top-k explanations hold: proved, attacked, and beside what."""
     import torch
 
-    from r2et.audit.task import Request, failed, goes_on
+    from r2et.audit.gates import failed, goes_on
+    from r2et.audit.request import Request
     from r2et.errors import R2ETError
 
     torch.set_num_threads(1)

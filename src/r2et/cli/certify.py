@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from r2et.wording import floored_percent, proved_radius
+from r2et.wording import floored_percent, lowered_fixed, proved_radius
 
 if TYPE_CHECKING:
     from r2et.audit.bracket import Bracket
@@ -61,7 +61,7 @@ def show(screen: Console, result: Bracket) -> None:
     table = Table("radius", *plain["certified_quantiles"], title=f"{plain['rows']} rows, quantiles")
     proved, broken = (plain[f"{name}_quantiles"].values() for name in ("certified", "attacked"))
     limit = plain["limit"]
-    bounds = (proved_radius(f"{min(v, limit):.4f}", v, limit) for v in proved)
+    bounds = (proved_radius(lowered_fixed(min(v, limit), 4), v, limit) for v in proved)
     table.add_row("proved up to", *bounds)
     table.add_row("broken at", *("none found" if v is None else f"{v:.4f}" for v in broken))
     screen.print(table)

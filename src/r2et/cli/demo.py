@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from r2et.wording import floored_percent, proved_radius
+from r2et.wording import floored_percent, lowered_fixed, proved_radius
 
 if TYPE_CHECKING:
     from r2et.audit import Comparison
@@ -93,7 +93,7 @@ def show_models(screen: Console, models: Comparison) -> None:
             floored_percent(summary["certified_precision"]),
             f"{summary['precision_strong']:.1%}",
             floored_percent(summary["certified_share"]),
-            proved_radius(f"{radius:.3f}", radius, one.found["settings"].get("limit")),
+            proved_radius(lowered_fixed(radius, 3), radius, one.result["settings"].get("limit")),
             f"{summary['distinct_top_k']} set{'s' * (summary['distinct_top_k'] > 1)}",
         )
     screen.print(table)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from markupsafe import Markup
 
-from r2et.report.findings import Pairs, Shares
-from r2et.report.numbers import finite, fixed, percent, percents, proved_percent, significant
+from r2et.report.shares import RowPairs, Shares
 from r2et.report.svg import LETTER, Axes, both
+from r2et.results import CurvePoint
+from r2et.wording import finite, fixed, percent, percents, proved_percent, significant
 
 STATES = {"proved": "proved", "unknown": "unknown", "broken": "broken by an attack"}
 
@@ -30,7 +31,7 @@ def strip(shares: Shares, name: str, height: int = 44) -> Markup:
     """The three shares at the audit's radius, as one bar."""
     values = (shares.proved, shares.unknown, shares.broken)
     words = dict(zip(STATES, percents(values), strict=True))
-    told = ", ".join(f"{words[s]} {STATES[s]}" for s in STATES)
+    description = ", ".join(f"{words[s]} {STATES[s]}" for s in STATES)
 
     def draw(width: int) -> Markup:
         own = f"{name}-{width}"
@@ -43,13 +44,13 @@ def strip(shares: Shares, name: str, height: int = 44) -> Markup:
             if size > LETTER * (len(words[state]) + 3):
                 axes.text((x + 12, height / 2 + 5), words[state], f"in-{state}")
             start += share
-        return axes.svg(own, "Rows at the audit's radius", told)
+        return axes.svg(own, "Rows at the audit's radius", description)
 
     return both(draw)
 
 
 def curve(
-    entries: Sequence[Mapping[str, Any]], radius: float | None, shares: Shares, name: str
+    entries: Sequence[CurvePoint], radius: float | None, shares: Shares, name: str
 ) -> Markup | None:
     """Shares proved, unknown and broken against the radius; None below two radii.
 
@@ -68,7 +69,7 @@ def curve(
     first, last = points[0], points[-1]
     if radius is not None and shares.rows:
         points = _with(points, (radius, shares.proved, shares.broken))
-    told = (
+    description = (
         f"At radius {significant(first[0])}, {proved_percent(first[1])} of rows are proved and"
         f" {percent(first[2])} broken; at {significant(last[0])}, {proved_percent(last[1])} and"
         f" {percent(last[2])}. The rest is unknown. The table below has all values."
@@ -104,18 +105,18 @@ def curve(
             ("broken", broken, ceiling),
         ):
             _name_area(axes, state, low, high)
-        return axes.svg(own, "What is proved, unknown and broken at each radius", told)
+        return axes.svg(own, "What is proved, unknown and broken at each radius", description)
 
     return both(draw)
 
 
-def scatter(found: Pairs, x_label: str, y_label: str, name: str) -> Markup:
+def scatter(row_pairs: RowPairs, x_label: str, y_label: str, name: str) -> Markup:
     """One dot per row, with the correlation of all of them in words."""
-    xs, ys = zip(*found.points, strict=True)
-    told = (
-        f"{len(found.points)} rows drawn. {x_label} from {significant(min(xs))} to"
+    xs, ys = zip(*row_pairs.points, strict=True)
+    description = (
+        f"{len(row_pairs.points)} rows drawn. {x_label} from {significant(min(xs))} to"
         f" {significant(max(xs))}, {y_label} from {significant(min(ys))} to"
-        f" {significant(max(ys))}. {correlated(found)}"
+        f" {significant(max(ys))}. {correlated(row_pairs)}"
     )
 
     def draw(width: int) -> Markup:
@@ -123,18 +124,18 @@ def scatter(found: Pairs, x_label: str, y_label: str, name: str) -> Markup:
         axes = Axes(width, 300, _around(xs), _around(ys), top=32, left=54)
         axes.grid(x_label, y_label, significant)
         # A line without length and with round ends is a dot, and takes fewer bytes than a circle.
-        dots = "".join(f"M{a:g} {b:g}h0" for a, b in (axes.at(x, y) for x, y in found.points))
+        dots = "".join(f"M{a:g} {b:g}h0" for a, b in (axes.at(x, y) for x, y in row_pairs.points))
         axes.add('<path class="dots" d="{}"/>', dots)
-        return axes.svg(own, f"{y_label} against {x_label}", told)
+        return axes.svg(own, f"{y_label} against {x_label}", description)
 
     return both(draw, wide=480)
 
 
-def correlated(found: Pairs) -> str:
+def correlated(row_pairs: RowPairs) -> str:
     """The correlation in words."""
-    if found.correlation is None:
+    if row_pairs.correlation is None:
         return "No correlation: one of the two does not vary."
-    return f"Correlation (Pearson): {fixed(found.correlation, 2)}."
+    return f"Correlation (Pearson): {fixed(row_pairs.correlation, 2)}."
 
 
 def _with(points: list[tuple[float, float, float]], exact: tuple[float, float, float]) -> Any:

@@ -40,14 +40,14 @@ def label(axes: Axes, points: Sequence[Place], names: Sequence[str], title: str)
 
 def grouped(points: Sequence[Place], names: Sequence[str]) -> list[tuple[Place, list[str]]]:
     """Points that differ to the eye, each with the names of all that lie there."""
-    found: list[tuple[Place, list[str]]] = []
+    groups: list[tuple[Place, list[str]]] = []
     for point, name in zip(points, names, strict=True):
-        near = next((some for at, some in found if math.dist(at, point) < SAME), None)
+        near = next((some for at, some in groups if math.dist(at, point) < SAME), None)
         if near is None:
-            found.append((point, [name]))
+            groups.append((point, [name]))
         else:
             near.append(name)
-    return found
+    return groups
 
 
 def short(name: str) -> str:

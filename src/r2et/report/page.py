@@ -15,21 +15,22 @@ from markupsafe import Markup
 
 from r2et.errors import require
 from r2et.files import write_result
-from r2et.report import charts, compare, notes, words
-from r2et.report.findings import class_count, endless, pairs, shares_at_radius
+from r2et.report import charts, model_table, notes, words
 from r2et.report.images import is_map
-from r2et.report.measures import GROUPS, MEASURES, cards, span, written
-from r2et.report.numbers import (
+from r2et.report.rows import row_views
+from r2et.report.shares import class_count, pairs, shares_at_radius
+from r2et.report.summary_table import cards, groups
+from r2et.results import FIGURES, AuditResult, check_audit
+from r2et.wording import (
     count,
     finite,
+    finites,
     percent,
     percents,
     proved_percent,
     rows_of,
     significant,
 )
-from r2et.report.reading import check_audit
-from r2et.report.rows import row_views
 
 WORST = 4  # rows drawn without the script; the others are a choice away
 # What would end a script element, or a line of a script.
@@ -37,7 +38,7 @@ ESCAPES = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
 
 
 def page(
-    audits: Sequence[Mapping[str, Any]],
+    audits: Sequence[AuditResult],
     path: str | os.PathLike[str],
     *,
     title: str | None = None,
@@ -51,7 +52,7 @@ def page(
     write_result("page", path, html(audits, title=title))
 
 
-def html(audits: Sequence[Mapping[str, Any]], *, title: str | None = None) -> str:
+def html(audits: Sequence[AuditResult], *, title: str | None = None) -> str:
     """The page as a text."""
     several = len(audits) > 1
     subject = f"{len(audits)} models" if several else str(audits[0]["name"])
@@ -86,7 +87,7 @@ def island(data: Any) -> Markup:
     return Markup(text.translate(ESCAPES))
 
 
-def _view(audit: Mapping[str, Any], name: str) -> dict[str, Any]:
+def _view(audit: AuditResult, name: str) -> dict[str, Any]:
     """Everything the templates say about one audit."""
     summary, settings = audit["summary"], audit["settings"]
     shares, rows = shares_at_radius(audit), row_views(audit)
@@ -108,7 +109,7 @@ def _view(audit: Mapping[str, Any], name: str) -> dict[str, Any]:
         "mini": charts.strip(shares, f"{name}-mini", 26) if shares.rows else None,
         "curve": charts.curve(audit["curve"], radius, shares, f"{name}-curve"),
         "curve_rows": audit["curve"],
-        "groups": _figures(audit),
+        "groups": groups(audit),
         "cards": cards(summary),
         "level": percent(settings.get("level", 0.95)),
         "skipped": [
@@ -127,7 +128,7 @@ def _view(audit: Mapping[str, Any], name: str) -> dict[str, Any]:
     }
 
 
-def _explored(audit: Mapping[str, Any], rows: list[dict[str, Any]]) -> dict[str, Any]:
+def _explored(audit: AuditResult, rows: list[dict[str, Any]]) -> dict[str, Any]:
     """What the script steps through."""
     height, width = audit["scores_shape"][-2:] if is_map(audit["scores_shape"]) else (1, 1)
     return {
@@ -138,56 +139,33 @@ def _explored(audit: Mapping[str, Any], rows: list[dict[str, Any]]) -> dict[str,
     }
 
 
-def _figures(audit: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The summary, group by group: each measure with its figure, interval and rows."""
-    summary, counts = audit["summary"], audit.get("counts") or {}
-    found = []
-    for title, measures in GROUPS.items():
-        lines = []
-        for m in measures:
-            known, vain = finite(summary.get(m.name)) is not None, endless(audit, m.name)
-            behind = finite(counts.get(m.name)) if known or vain else None
-            lines.append(
-                {
-                    "measure": m,
-                    "text": written(audit, m),
-                    "measured": known or vain,
-                    "span": span(audit, m),
-                    "rows": "" if behind is None else count(behind),
-                }
-            )
-        found.append({"title": title, "lines": lines})
-    return found
-
-
-def _scatters(audit: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
+def _scatters(audit: AuditResult, name: str) -> list[dict[str, Any]]:
     """Figure 2: the first flip against thickness, and against the Hessian norm, where measured."""
-    rows, found = audit["rows"], []
+    flips, scatters = finites(audit["rows"].get("first_flip")), []
     for column, label in (("thickness", "thickness"), ("hessian_norm", "Hessian norm")):
-        both = pairs(rows.get(column), rows.get("first_flip"))
+        values = finites(audit["rows"].get(column))
+        both = pairs(values, flips)
         if both is not None:
             drawn = charts.scatter(both, label, "steps to first flip", f"{name}-{column}")
-            never = sum(
-                finite(f) is None and finite(v) is not None
-                for v, f in zip(rows.get(column), rows.get("first_flip"), strict=True)
-            )
-            said = f"{charts.correlated(both)} {rows_of(both.total)}"
+            measured = zip(values, flips, strict=True)
+            never = sum(value is not None and flip is None for value, flip in measured)
+            sentence = f"{charts.correlated(both)} {rows_of(both.total)}"
             if len(both.points) < both.total:
-                said += f", of which {len(both.points)} are drawn"
-            said += f"; {rows_of(never)} more never flipped." if never else "."
-            found.append({"label": label, "svg": drawn, "said": said})
-    return found
+                sentence += f", of which {len(both.points)} are drawn"
+            sentence += f"; {rows_of(never)} more never flipped." if never else "."
+            scatters.append({"label": label, "svg": drawn, "sentence": sentence})
+    return scatters
 
 
-def _compared(audits: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    measures = [MEASURES[n] for n in ("precision_strong", "certified_share")]
-    drawn = [(m, compare.pareto(audits, m, f"pareto-{m.name}")) for m in measures]
+def _compared(audits: Sequence[AuditResult]) -> dict[str, Any]:
+    figures = [FIGURES[n] for n in ("precision_strong", "certified_share")]
+    drawn = [(f, model_table.pareto(audits, f, f"pareto-{f.name}")) for f in figures]
     return {
         "names": [a["name"] for a in audits],
-        "lines": compare.table(audits),
-        "differences": compare.differences(audits),
-        "cautions": compare.cautions(audits),
-        "pareto": [(m, svg) for m, svg in drawn if svg is not None],
+        "lines": model_table.table(audits),
+        "differences": model_table.differences(audits),
+        "cautions": model_table.cautions(audits),
+        "pareto": [(f, svg) for f, svg in drawn if svg is not None],
     }
 
 

@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from r2et.report import images
-from r2et.report.findings import search_limit
-from r2et.report.numbers import (
+from r2et.report.shares import search_limit
+from r2et.report.words import listed
+from r2et.results import AuditResult, ExampleRow, ExampleStep
+from r2et.wording import (
     NONE,
     apart,
     compact,
     count,
     finite,
+    lowered,
     percent,
+    proved_radius,
     significant,
 )
-from r2et.report.words import listed
-from r2et.wording import lowered, proved_radius
 
 RUNNERS_UP = 3  # features below the top k that are drawn too
 CHANGES = 8  # of the input, drawn one by one
 STATES = {"proved": "proved to stay", "unknown": "unknown", "broken": "broken by an attack"}
 
 
-def row_views(audit: Mapping[str, Any]) -> list[dict[str, Any]]:
+def row_views(audit: AuditResult) -> list[dict[str, Any]]:
     """The shown rows, each with its unchanged self (step 0) and the worst found at each radius."""
     return [_row(audit, row) for row in audit["shown"]]
 
@@ -35,11 +37,18 @@ def top(scores: Sequence[float], k: int) -> list[int]:
     return sorted(range(len(scores)), key=lambda i: (-scores[i], i))[:k]
 
 
-def _row(audit: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, Any]:
+def _row(audit: AuditResult, row: ExampleRow) -> dict[str, Any]:
     k, radius = audit["summary"]["k"], finite(audit["summary"].get("radius"))
     steps = sorted(row["steps"], key=lambda s: float(s["radius"]))
     drawn = _drawn([row["scores"], *(s["scores"] for s in steps)], k)
-    clean = {**row, "radius": 0, "precision": 1.0, "proved_precision": 1.0}
+    clean: ExampleStep = {
+        "radius": 0,
+        "x": row["x"],
+        "scores": row["scores"],
+        "precision": 1.0,
+        "probability": row.get("probability"),
+        "proved_precision": 1.0,
+    }
     views = [_step(audit, row, step, drawn) for step in (clean, *steps)]
     start = 0
     for number, step in enumerate(steps, 1):
@@ -66,7 +75,7 @@ def _row(audit: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, Any]:
     return view
 
 
-def _bracket(row: Mapping[str, Any], limit: float | None) -> list[list[str]]:
+def _bracket(row: ExampleRow, limit: float | None) -> list[list[str]]:
     """Up to which change the row is proved, and from which on it is broken."""
     certified, attacked = finite(row.get("radius_certified")), finite(row.get("radius_attacked"))
     proved, broken = significant(certified and lowered(certified)), significant(attacked)
@@ -81,7 +90,7 @@ def _bracket(row: Mapping[str, Any], limit: float | None) -> list[list[str]]:
 
 
 def _step(
-    audit: Mapping[str, Any], row: Mapping[str, Any], step: Mapping[str, Any], drawn: list[int]
+    audit: AuditResult, row: ExampleRow, step: ExampleStep, drawn: list[int]
 ) -> dict[str, Any]:
     """One radius: what became of the top k, and by which change."""
     k = audit["summary"]["k"]
@@ -122,28 +131,28 @@ def _step(
     return view
 
 
-def _say(audit: Mapping[str, Any], step: Mapping[str, Any], stay: int, pixels: bool) -> str:
+def _say(audit: AuditResult, step: ExampleStep, stay: int, pixels: bool) -> str:
     """What happens at this radius, as a sentence."""
     k, thing = audit["summary"]["k"], "pixels" if pixels else "reasons"
     if not step["radius"]:
         return f"the {k} {thing} as they are shown."
-    said = f"{f'all {k}' if stay == k else f'{stay} of {k}'} {thing} stay."
+    sentence = f"{f'all {k}' if stay == k else f'{stay} of {k}'} {thing} stay."
     proved = finite(step.get("proved_precision"))
-    return said if proved is None else f"{said} Proved: {_of(proved, k, 'at least ')}."
+    return sentence if proved is None else f"{sentence} Proved: {_of(proved, k, 'at least ')}."
 
 
-def _moved(audit: Mapping[str, Any], left: list[int], entered: list[int]) -> str:
+def _moved(audit: AuditResult, left: list[int], entered: list[int]) -> str:
     """Which features left the top k, and which came instead."""
     out, new = ([_name(audit, i) for i in some] for some in (left, entered))
     return f"Left: {listed(out)}. Entered: {listed(new)}." if left else ""
 
 
-def _where(row: Mapping[str, Any], step: Mapping[str, Any]) -> str:
+def _where(row: ExampleRow, step: ExampleStep) -> str:
     size = f"change up to {significant(step['radius'])}" if step["radius"] else "unchanged"
     return f"Row {row.get('index')}, {size}:"
 
 
-def _facts(row: Mapping[str, Any], step: Mapping[str, Any], k: int, state: str) -> list[list[str]]:
+def _facts(row: ExampleRow, step: ExampleStep, k: int, state: str) -> list[list[str]]:
     before, after = finite(row.get("probability")), finite(step.get("probability"))
     kept, proved = finite(step.get("precision")), finite(step.get("proved_precision"))
     return [
@@ -154,7 +163,7 @@ def _facts(row: Mapping[str, Any], step: Mapping[str, Any], k: int, state: str) 
     ]
 
 
-def _state(row: Mapping[str, Any], step: Mapping[str, Any]) -> str:
+def _state(row: ExampleRow, step: ExampleStep) -> str:
     kept, proved = finite(step.get("precision")), finite(step.get("proved_precision"))
     radius = finite(row.get("radius_certified"))
     if kept is not None and kept < 1:
@@ -170,9 +179,7 @@ def _of(share: float, k: int, least: str = "") -> str:
     return f"all {k}" if number == k else f"{least if number else ''}{number} of {k}"
 
 
-def _changes(
-    audit: Mapping[str, Any], row: Mapping[str, Any], step: Mapping[str, Any]
-) -> list[list[Any]]:
+def _changes(audit: AuditResult, row: ExampleRow, step: ExampleStep) -> list[list[Any]]:
     """The features of the input that move most: name, before, after, change."""
     moves = _moves(row, step)[:CHANGES]
     if images.is_map(audit["scores_shape"]):
@@ -189,7 +196,7 @@ def _changes(
     ]
 
 
-def _more(row: Mapping[str, Any], step: Mapping[str, Any], pixels: bool) -> str:
+def _more(row: ExampleRow, step: ExampleStep, pixels: bool) -> str:
     """What the table of changes, or the picture of them, leaves out."""
     moves = _moves(row, step)
     if not moves:
@@ -202,13 +209,13 @@ def _more(row: Mapping[str, Any], step: Mapping[str, Any], pixels: bool) -> str:
     return f"{count(len(moves))} input values move{listed_here}. {largest}"
 
 
-def _moves(row: Mapping[str, Any], step: Mapping[str, Any]) -> list[tuple[int, float]]:
+def _moves(row: ExampleRow, step: ExampleStep) -> list[tuple[int, float]]:
     pairs = enumerate(zip(row["x"], step["x"], strict=True))
     moves = [(i, b - a) for i, (a, b) in pairs if a != b]
     return sorted(moves, key=lambda move: -abs(move[1]))
 
 
-def _about(audit: Mapping[str, Any], row: Mapping[str, Any]) -> str:
+def _about(audit: AuditResult, row: ExampleRow) -> str:
     """Which class is explained, and which one is true."""
     classes = audit.get("classes") or []
 
@@ -216,9 +223,9 @@ def _about(audit: Mapping[str, Any], row: Mapping[str, Any]) -> str:
         known = type(number) is int and 0 <= number < len(classes)
         return str(classes[number]) if known else f"class {number}"
 
-    said = f"Decision: {word(row.get('target'))} ({percent(row.get('probability'))})"
+    sentence = f"Decision: {word(row.get('target'))} ({percent(row.get('probability'))})"
     label = row.get("label")
-    return said if label is None else f"{said}; in truth: {word(label)}"
+    return sentence if label is None else f"{sentence}; in truth: {word(label)}"
 
 
 def _drawn(all_scores: list[list[float]], k: int) -> list[int]:
@@ -241,12 +248,12 @@ def _bars(scores: Sequence[float], drawn: list[int]) -> list[float]:
     return [compact(round(100 * scores[i] / largest, 1)) for i in drawn]
 
 
-def _name(audit: Mapping[str, Any], feature: int) -> str:
+def _name(audit: AuditResult, feature: int) -> str:
     names = audit.get("names")
     return f"feature {feature}" if names is None else str(names[feature])
 
 
-def _layout(audit: Mapping[str, Any]) -> list[int]:
+def _layout(audit: AuditResult) -> list[int]:
     """How to draw an input: its own shape if that is a picture, else the scores' if it fits."""
     shape, scores = list(audit["shape"]), list(audit["scores_shape"])
     if len(shape) >= 2:
@@ -254,5 +261,5 @@ def _layout(audit: Mapping[str, Any]) -> list[int]:
     return scores if math.prod(scores) == shape[0] else [1, *shape]
 
 
-def _picture(audit: Mapping[str, Any], row: Mapping[str, Any], x: Sequence[float]) -> str:
+def _picture(audit: AuditResult, row: ExampleRow, x: Sequence[float]) -> str:
     return images.input_picture(x, _layout(audit), row["x"])

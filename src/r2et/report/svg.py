@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from markupsafe import Markup
 
-from r2et.report.numbers import significant
+from r2et.wording import significant
 
 WIDE, NARROW = 720, 340
 LETTER = 6.6  # width of a letter at the charts' font size, on average
@@ -22,7 +22,14 @@ def both(draw: Callable[[int], Markup], wide: int = WIDE, narrow: int = NARROW) 
 
 @dataclass(frozen=True)
 class Axes:
-    """A plane: where numbers of two ranges lie on a drawing of width and height."""
+    """A plane: where numbers of two ranges lie on a drawing.
+
+    width, height: of the drawing.
+    x, y: the ranges.
+    log: whether x is on a logarithmic scale.
+    left, right, top, bottom: margins around the plane.
+    parts: what has been drawn.
+    """
 
     width: int
     height: int
@@ -115,10 +122,10 @@ def ticks(low: float, high: float, most: int) -> list[float]:
 def decades(low: float, high: float, most: int) -> list[float]:
     """Round numbers for a logarithmic axis: 1, 3, 10, 30; or fewer, where they would crowd."""
     first, last = math.floor(math.log10(low)) - 1, math.ceil(math.log10(high)) + 1
-    found: list[float] = []
+    inside: list[float] = []
     for within in ((1, 2, 5), (1, 3), (1,)):
         all_of_them = [float(f"{m}e{e}") for e in range(first, last + 1) for m in within]
-        found = [v for v in all_of_them if low * (1 - 1e-9) <= v <= high * (1 + 1e-9)]
-        if len(found) <= most:
-            return found
-    return found[:: math.ceil(len(found) / most)]
+        inside = [v for v in all_of_them if low * (1 - 1e-9) <= v <= high * (1 + 1e-9)]
+        if len(inside) <= most:
+            return inside
+    return inside[:: math.ceil(len(inside) / most)]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from r2et.report.findings import Shares
-from r2et.report.numbers import finite, fixed, percent, percents, rows_of, significant
+from r2et.report.shares import Shares
+from r2et.wording import finite, fixed, percent, percents, rows_of, significant
 
 NORMS = {
     "l2": "Euclidean length over all features",
@@ -76,11 +76,11 @@ def cautions(summary: Mapping[str, Any], shares: Shares, classes: int = 2) -> li
     """What a reader must know beside the verdict, where it applies. classes: of the model."""
 
     def value(name: str) -> float:
-        found = finite(summary.get(name))
-        return float("nan") if found is None else found
+        number = finite(summary.get(name))
+        return float("nan") if number is None else number
 
     largest, auc, linear = (value(n) for n in ("largest_top_k_share", "auc_clean", "auc_linear"))
-    said = (
+    sentences = (
         (
             shares.conflicts > 0,
             f"Proved and yet changed by an attack: {rows_of(shares.conflicts)}. A proof excludes"
@@ -110,7 +110,7 @@ def cautions(summary: Mapping[str, Any], shares: Shares, classes: int = 2) -> li
             "No attack was run: rows that are not proved may be stable or not.",
         ),
     )
-    return [sentence for applies, sentence in said if applies]
+    return [sentence for applies, sentence in sentences if applies]
 
 
 def listed(names: list[str], limit: int = 6) -> str:

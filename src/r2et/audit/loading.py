@@ -31,7 +31,7 @@ FORMS = "a folder of `r2et train`, or package.module:factory with --weights FILE
 
 
 @dataclass(frozen=True)
-class Opened:
+class LoadedModel:
     """A model to audit. trained: what its folder says of it, if it came from one."""
 
     name: str
@@ -40,7 +40,7 @@ class Opened:
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class LabelledRows:
     """x (B, ...) and y (B,) or None, with the names of features and classes where known."""
 
     x: Tensor
@@ -49,24 +49,28 @@ class Rows:
     classes: tuple[str, ...] | None = None
 
 
-def open_model(spec: str, weights: str | None = None) -> Opened:
+def open_model(spec: str, weights: str | None = None) -> LoadedModel:
     """The model of a folder, or what a factory makes, with the weights of a file."""
     module, sign, factory = spec.partition(":")
     if sign and factory.isidentifier() and not Path(spec).exists():
         model = _made(spec, module, factory)
         if weights is not None:
             _fill(model, weights)
-        return Opened(factory, model.eval())
+        return LoadedModel(factory, model.eval())
     require(weights is None, WHERE, "weights", f"left out for the folder {spec}", weights)
     if Path(spec).suffix == ".pt2":
-        what = f"{FORMS} (a torch.export archive may hold pickled objects, which are never loaded)"
-        require(False, WHERE, "MODEL", what, spec)
+        expected = (
+            f"{FORMS} (a torch.export archive may hold pickled objects, which are never loaded)"
+        )
+        require(False, WHERE, "MODEL", expected, spec)
     require(Path(spec).is_dir(), WHERE, "MODEL", FORMS, spec)
     trained = load_trained(spec)
-    return Opened(Path(spec).resolve().name, trained.model, trained)
+    return LoadedModel(Path(spec).resolve().name, trained.model, trained)
 
 
-def open_rows(opened: Opened, source: str, target: str | None = None, where: str = WHERE) -> Rows:
+def open_rows(
+    opened: LoadedModel, source: str, target: str | None = None, where: str = WHERE
+) -> LabelledRows:
     """Rows of a file or a named data set, as the model takes them.
 
     A model of `r2et train` reads tables as in its training. For another, a table's columns must be
@@ -74,8 +78,8 @@ def open_rows(opened: Opened, source: str, target: str | None = None, where: str
     """
     path = Path(source)
     file = bool(path.suffix) or len(path.parts) > 1 or source not in DATASETS
-    what = "a file that exists or a data set of `r2et data list`"
-    require(path.is_file() or not file, where, "DATA", what, source)
+    expected = "a file that exists or a data set of `r2et data list`"
+    require(path.is_file() or not file, where, "DATA", expected, source)
     if path.suffix == ".npz":
         return _arrays(path)
     trained = opened.trained
@@ -84,17 +88,17 @@ def open_rows(opened: Opened, source: str, target: str | None = None, where: str
         fits = trained is None or trained.data == source or trained.names == data.names
         of = "" if trained is None else trained.data
         require(fits, where, "DATA", f"what the model was trained on ({of})", source)
-        return Rows(data.test.x, data.test.y, data.names or None, data.classes)
+        return LabelledRows(data.test.x, data.test.y, data.names or None, data.classes)
     if trained is not None and trained.schema is not None:
         own = trained.schema.target
         same = target is None or target == own
         require(same, where, "target", f"{own}, that of the model's training", target)
         x, y = trained.read(source)
-        return Rows(x, y, trained.names, trained.classes)
+        return LabelledRows(x, y, trained.names, trained.classes)
     return _plain_table(path, target)
 
 
-def check_rows(opened: Opened, rows: Rows, source: str, target: str | None) -> None:
+def check_rows(opened: LoadedModel, rows: LabelledRows, source: str, target: str | None) -> None:
     """The model takes rows of this width; in words of the file, where the model has its own."""
     if opened.trained is not None:
         return
@@ -109,8 +113,8 @@ def check_rows(opened: Opened, rows: Rows, source: str, target: str | None) -> N
         listed = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
         got = f"{len(names)} columns ({listed})" if names else f"rows of shape {shape}"
         hint = "; is one of them the label (--target)?" if names and target is None else ""
-        said = f"{type(error).__name__}: {first_line(error)}"
-        got = f"{got} in {source}{hint} ({said})"
+        message = f"{type(error).__name__}: {first_line(error)}"
+        got = f"{got} in {source}{hint} ({message})"
         raise InputError(f"{WHERE}: DATA must be rows that the model takes, got {got}.") from error
 
 
@@ -132,19 +136,19 @@ def _made(spec: str, module: str, factory: str) -> nn.Module:
         try:
             make: Callable[[], Any] | None = getattr(importlib.import_module(module), factory, None)
         except Exception as error:  # somebody's code may raise anything
-            found = f"{spec} ({type(error).__name__}: {first_line(error)})"
-            text = f"{WHERE}: MODEL must be a module that imports, got {found}."
+            got = f"{spec} ({type(error).__name__}: {first_line(error)})"
+            text = f"{WHERE}: MODEL must be a module that imports, got {got}."
             raise InputError(text) from error
         require(callable(make), WHERE, "MODEL", f"a function of {module}", spec)
         assert make is not None
-        what = f"a function of {module} that returns a torch.nn.Module"
+        expected = f"a function of {module} that returns a torch.nn.Module"
         try:
             model = make()
         except Exception as error:
-            found = f"{spec} ({type(error).__name__}: {first_line(error)})"
-            text = f"{WHERE}: MODEL must be {what} when called without arguments, got {found}."
+            got = f"{spec} ({type(error).__name__}: {first_line(error)})"
+            text = f"{WHERE}: MODEL must be {expected} when called without arguments, got {got}."
             raise InputError(text) from error
-    require(isinstance(model, nn.Module), WHERE, "MODEL", what, f"{spec} -> {model!r}")
+    require(isinstance(model, nn.Module), WHERE, "MODEL", expected, f"{spec} -> {model!r}")
     assert isinstance(model, nn.Module)
     return model
 
@@ -154,50 +158,48 @@ def _fill(model: nn.Module, path: str) -> None:
     try:
         blob = Path(path).read_bytes()
     except OSError as error:
-        found = f"{path} ({error.strerror or error})"
-        raise InputError(
-            f"{WHERE}: weights must be a file that can be read, got {found}."
-        ) from None
+        got = f"{path} ({error.strerror or error})"
+        raise InputError(f"{WHERE}: weights must be a file that can be read, got {got}.") from None
     try:
         weights = parse_weights(blob)
     except SafetensorError as error:
         pickled = zipfile.is_zipfile(path) or blob[:1] == b"\x80"
         kind = "a pickle or torch.save file, which is never loaded" if pickled else str(error)
-        what = "a safetensors file (safetensors.torch.save_file(model.state_dict(), path))"
-        raise InputError(f"{WHERE}: weights must be {what}, got {path}: {kind}.") from None
+        expected = "a safetensors file (safetensors.torch.save_file(model.state_dict(), path))"
+        raise InputError(f"{WHERE}: weights must be {expected}, got {path}: {kind}.") from None
     try:
         model.load_state_dict(weights)
     except RuntimeError as error:
-        said = " ".join(str(error).split())
-        text = f"{WHERE}: weights must be those of the model, got {path}: {said}"
+        message = " ".join(str(error).split())
+        text = f"{WHERE}: weights must be those of the model, got {path}: {message}"
         raise InputError(text[:500] + ("" if len(text) <= 500 else " ...")) from None
 
 
-def _arrays(path: Path) -> Rows:
+def _arrays(path: Path) -> LabelledRows:
     """x, and y if there, of a NumPy archive."""
-    what = "an .npz file of plain arrays"
+    expected = "an .npz file of plain arrays"
     try:
         archive = np.load(path, allow_pickle=False)
         require(
-            isinstance(archive, np.lib.npyio.NpzFile), WHERE, "DATA", what, f"{path}: one array"
+            isinstance(archive, np.lib.npyio.NpzFile), WHERE, "DATA", expected, f"{path}: one array"
         )
         with archive:
             named = {name: archive[name] for name in ("x", "y") if name in archive.files}
     except InputError:
         raise
     except Exception as error:  # zipfile, zlib and NumPy raise many kinds
-        text = f"{WHERE}: DATA must be {what}, got {path}: {first_line(error)}."
+        text = f"{WHERE}: DATA must be {expected}, got {path}: {first_line(error)}."
         raise InputError(text) from None
     require("x" in named, WHERE, "DATA", "an .npz file that holds x (and y)", path)
     for name, array in named.items():
-        good = array.dtype.kind in "biuf"
-        require(good, WHERE, "DATA", f"an .npz file with numbers as {name}", array.dtype)
+        is_valid = array.dtype.kind in "biuf"
+        require(is_valid, WHERE, "DATA", f"an .npz file with numbers as {name}", array.dtype)
         named[name] = array.astype(array.dtype.newbyteorder("="))
     y = torch.from_numpy(named["y"]) if "y" in named else None
-    return Rows(torch.from_numpy(named["x"]), y)
+    return LabelledRows(torch.from_numpy(named["x"]), y)
 
 
-def _plain_table(path: Path, target: str | None) -> Rows:
+def _plain_table(path: Path, target: str | None) -> LabelledRows:
     """A table of numbers, its columns in order.
 
     A target of numbers holds the classes 0, 1, ... themselves, of which a file may lack some; one
@@ -222,7 +224,7 @@ def _plain_table(path: Path, target: str | None) -> Rows:
     expected = "a table without empty cells"
     require(not empty, WHERE, "DATA", expected, f"some in the columns {', '.join(empty[:5])}")
     x = np.stack(list(numbers.values()), 1) if numbers else np.zeros((table.rows, 0))
-    return Rows(torch.from_numpy(x), y, tuple(numbers), classes)
+    return LabelledRows(torch.from_numpy(x), y, tuple(numbers), classes)
 
 
 def _plain_target(table: RawTable, target: str) -> tuple[Tensor, tuple[str, ...] | None]:

@@ -19,7 +19,13 @@ from r2et.errors import InputError, require
 
 @dataclass(frozen=True, eq=False)
 class Chunk:
-    """Rows measured together. index: (B,) their numbers in what was given; y: (B,) or None."""
+    """Rows measured together.
+
+    number: of the chunk.
+    index: (B,) the rows' numbers in what was given.
+    x, y: inputs (B, ...), and classes (B,) or None.
+    until: when time is up, in seconds since 1970; None if never.
+    """
 
     number: int
     index: Tensor
@@ -30,25 +36,27 @@ class Chunk:
     @property
     def fingerprint(self) -> str:
         """What tells these rows from others."""
-        found = hashlib.sha256(self.index.numpy().tobytes())
-        found.update(repr((tuple(self.x.shape), self.x.dtype)).encode())
-        found.update(self.x.contiguous().cpu().view(torch.uint8).numpy().tobytes())
+        sha256 = hashlib.sha256(self.index.numpy().tobytes())
+        sha256.update(repr((tuple(self.x.shape), self.x.dtype)).encode())
+        sha256.update(self.x.contiguous().cpu().view(torch.uint8).numpy().tobytes())
         if self.y is not None:
-            found.update(self.y.cpu().numpy().tobytes())
-        return found.hexdigest()[:32]
+            sha256.update(self.y.cpu().numpy().tobytes())
+        return sha256.hexdigest()[:32]
 
 
-class Source:
-    """x and y as they were given. total: rows, None for a stream that does not say.
+class InputRows:
+    """x and y as they were given.
 
-    first: one row, on the model's device and in its precision. names: of a DataFrame's columns.
+    given, total: rows there are, and rows to take; None for a stream that does not say.
+    first: one row, on the model's device and in its precision.
+    names: of a DataFrame's columns.
     ended: all rows that were asked for have been taken.
     """
 
     def __init__(self, model: nn.Module, x: Any, y: Any, rows: int | None) -> None:
         require(isinstance(model, nn.Module), WHERE, "model", "a torch.nn.Module", model)
-        good = rows is None or (type(rows) is int and rows > 0)
-        require(good, WHERE, "rows", "None or a positive whole number", rows)
+        is_valid = rows is None or (type(rows) is int and rows > 0)
+        require(is_valid, WHERE, "rows", "None or a positive whole number", rows)
         self.like = next((p for p in model.parameters() if p.is_floating_point()), torch.empty(0))
         self.names: tuple[str, ...] | None = None
         columns = getattr(x, "columns", None)
@@ -65,11 +73,11 @@ class Source:
             self.total: int | None = min(len(self.x), rows or len(self.x))
             self.first = self.x[:1]
         else:
-            good = isinstance(x, Iterable)
-            what = "a tensor, an array, a DataFrame or batches of rows such as a DataLoader"
-            require(good, WHERE, "x", what, type(x).__name__)
-            what = "left out: the batches hold the labels, as (x, y)"
-            require(y is None, WHERE, "y", what, type(y).__name__)
+            is_valid = isinstance(x, Iterable)
+            expected = "a tensor, an array, a DataFrame or batches of rows such as a DataLoader"
+            require(is_valid, WHERE, "x", expected, type(x).__name__)
+            expected = "left out: the batches hold the labels, as (x, y)"
+            require(y is None, WHERE, "y", expected, type(y).__name__)
             self.given = self.total = None
             # Read once: what is taken from an iterator is gone from it.
             batches = iter(x)
@@ -101,10 +109,10 @@ class Source:
             require(same, WHERE, "x", f"batches of rows of one shape {shape}", x)
             y = None if labels is None else _labels(labels, len(x))
             labelled = y is not None if labelled is None else labelled
-            told = (y is not None) == labelled
+            is_uniform = (y is not None) == labelled
             without = "without" if labelled else "with"
-            found = f"batch {place} {without} labels"
-            require(told, WHERE, "x", "batches that all hold labels, or none", found)
+            got = f"batch {place} {without} labels"
+            require(is_uniform, WHERE, "x", "batches that all hold labels, or none", got)
             held = torch.cat([held, x])
             held_y = y if held_y is None or y is None else torch.cat([held_y, y])
             while len(held) >= size and not self._enough(seen):
@@ -127,53 +135,55 @@ class Source:
     def _inputs(self, x: Any, name: str = "x") -> Tensor:
         """Rows on the model's device and in its precision; NaN and the like are named."""
         try:
-            found = x if isinstance(x, Tensor) else torch.from_numpy(np.array(x))
+            rows = x if isinstance(x, Tensor) else torch.from_numpy(np.array(x))
         except (TypeError, ValueError) as error:
             kind = getattr(x, "dtype", type(x).__name__)
             text = f"{WHERE}: {name} must be numbers (encode text columns first), got {kind}."
             raise InputError(text) from error
-        plain = found.layout == torch.strided and not found.is_complex()
-        require(plain, WHERE, name, "dense and of real numbers", f"{found.layout}, {found.dtype}")
-        found = found.detach().to(self.like.device, self.like.dtype)
-        check_input(WHERE, found, name)
-        return found
+        plain = rows.layout == torch.strided and not rows.is_complex()
+        require(plain, WHERE, name, "dense and of real numbers", f"{rows.layout}, {rows.dtype}")
+        rows = rows.detach().to(self.like.device, self.like.dtype)
+        check_input(WHERE, rows, name)
+        return rows
 
 
 def _pair(batch: Any) -> tuple[Any, Any]:
     """The rows of a batch, and the labels if it has them."""
     require(batch is not None, WHERE, "x", "at least one batch", "none")
     if isinstance(batch, list | tuple):
-        good = len(batch) in (1, 2)
-        require(good, WHERE, "x", "batches x or (x, y)", f"{len(batch)} parts")
+        is_valid = len(batch) in (1, 2)
+        require(is_valid, WHERE, "x", "batches x or (x, y)", f"{len(batch)} parts")
         return batch[0], batch[1] if len(batch) == 2 else None
-    good = not isinstance(batch, Mapping)
-    require(good, WHERE, "x", "batches x or (x, y)", type(batch).__name__)
+    is_valid = not isinstance(batch, Mapping)
+    require(is_valid, WHERE, "x", "batches x or (x, y)", type(batch).__name__)
     return batch, None
 
 
 def _table(frame: Any) -> Any:
     """A DataFrame's numbers: columns of several numeric kinds have one in common."""
-    found = frame.to_numpy()
-    if found.dtype != object:
-        return found
+    numbers = frame.to_numpy()
+    if numbers.dtype != object:
+        return numbers
     numeric = all(getattr(kind, "kind", "O") in "biuf" for kind in frame.dtypes)
-    return frame.astype("float64").to_numpy() if numeric else found
+    return frame.astype("float64").to_numpy() if numeric else numbers
 
 
 def _labels(y: Any, rows: int) -> Tensor:
     """Classes (rows,) as whole numbers from 0 on."""
-    what = f"{rows} classes, as whole numbers 0, 1, ... in the order of the model's outputs"
+    expected = f"{rows} classes, as whole numbers 0, 1, ... in the order of the model's outputs"
     try:
-        found = y.detach().cpu() if isinstance(y, Tensor) else torch.from_numpy(np.array(y))
+        labels = y.detach().cpu() if isinstance(y, Tensor) else torch.from_numpy(np.array(y))
     except (TypeError, ValueError):
-        found = torch.empty(0)
-    found = found[:, 0] if found.ndim == 2 and found.shape[1] == 1 else found
-    shaped = found.shape == (rows,) and not found.is_complex()
+        labels = torch.empty(0)
+    labels = labels[:, 0] if labels.ndim == 2 and labels.shape[1] == 1 else labels
+    shaped = labels.shape == (rows,) and not labels.is_complex()
     kind = getattr(y, "dtype", type(y).__name__)
-    require(shaped, WHERE, "y", what, f"{kind} of shape {tuple(np.shape(y))}")
-    unsigned = found.dtype in (torch.uint16, torch.uint32, torch.uint64)
-    found = found.long() if unsigned else found
-    whole = found.long()
-    good = bool((whole == found).all()) and int(whole.min()) >= 0
-    require(good, WHERE, "y", what, f"{found[(whole != found) | (whole < 0)][:1].tolist()}")
+    require(shaped, WHERE, "y", expected, f"{kind} of shape {tuple(np.shape(y))}")
+    unsigned = labels.dtype in (torch.uint16, torch.uint32, torch.uint64)
+    labels = labels.long() if unsigned else labels
+    whole = labels.long()
+    is_valid = bool((whole == labels).all()) and int(whole.min()) >= 0
+    require(
+        is_valid, WHERE, "y", expected, f"{labels[(whole != labels) | (whole < 0)][:1].tolist()}"
+    )
     return whole

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from r2et.report.numbers import finite, finites
+from r2et.results import AuditResult
+from r2et.wording import finite, finites
 
 
 @dataclass(frozen=True)
 class Shares:
     """Shares of rows whose top k at the audit's radius is proved, unknown, broken; they sum to 1.
 
-    proof, attack: whether there was one at all. rows: how many went through all there was.
+    proof, attack: whether there was one at all.
+    rows: how many went through all there was.
     conflicts: rows both proved and broken, which a sound proof excludes.
     """
 
@@ -27,7 +29,7 @@ class Shares:
     conflicts: int
 
 
-def shares_at_radius(audit: Mapping[str, Any]) -> Shares:
+def shares_at_radius(audit: AuditResult) -> Shares:
     """From the rows: what is proved at the audit's radius, and what an attack changed within it."""
     rows, radius = audit["rows"], finite(audit["summary"].get("radius"))
     length = max((len(column) for column in rows.values() if column), default=0)
@@ -41,14 +43,14 @@ def shares_at_radius(audit: Mapping[str, Any]) -> Shares:
     ]
     strong = column("precision_strong")
     # A null radius_attacked says "none found" where rows were attacked at all.
-    found = [
+    within = [
         r is not None and radius is not None and r <= radius for r in column("radius_attacked")
     ]
     searched = any(r is not None for r in column("radius_attacked"))
     kept = any(p is not None for p in strong)
     broken = [
         _either(None if p is None else p < 1, f if f or (searched and not kept) else None)
-        for p, f in zip(strong, found, strict=True)
+        for p, f in zip(strong, within, strict=True)
     ]
     proof = any(p is not None for p in proved)
     attack = any(b is not None for b in broken)
@@ -68,7 +70,7 @@ def shares_at_radius(audit: Mapping[str, Any]) -> Shares:
 
 
 @dataclass(frozen=True)
-class Pairs:
+class RowPairs:
     """Rows measured in two ways: points to draw (at most LIMIT), and what holds for all of them."""
 
     points: list[tuple[float, float]]
@@ -79,14 +81,14 @@ class Pairs:
 LIMIT = 1000
 
 
-def pairs(xs: Sequence[Any] | None, ys: Sequence[Any] | None) -> Pairs | None:
+def pairs(xs: Sequence[Any] | None, ys: Sequence[Any] | None) -> RowPairs | None:
     """The rows that have both figures, with their correlation (Figure 2); None below three."""
     both = zip(finites(xs), finites(ys), strict=False)
-    found = [(x, y) for x, y in both if x is not None and y is not None]
-    if len(found) < 3:
+    points = [(x, y) for x, y in both if x is not None and y is not None]
+    if len(points) < 3:
         return None
-    step = math.ceil(len(found) / LIMIT)
-    return Pairs(found[::step], len(found), correlation(found))
+    step = math.ceil(len(points) / LIMIT)
+    return RowPairs(points[::step], len(points), correlation(points))
 
 
 def correlation(points: Sequence[tuple[float, float]]) -> float | None:
@@ -110,21 +112,21 @@ def _either(a: bool | None, b: bool | None) -> bool | None:
     return None if a is None and b is None else bool(a or b)
 
 
-def search_limit(audit: Mapping[str, Any]) -> float | None:
+def search_limit(audit: AuditResult) -> float | None:
     """The largest radius that was looked at; None where the audit does not say."""
     return finite(audit["settings"].get("limit"))
 
 
-def class_count(audit: Mapping[str, Any]) -> int:
+def class_count(audit: AuditResult) -> int:
     """How many classes the model has: as the audit says, or as its names and rows show."""
-    told = finite(audit.get("class_count"))
-    if told is not None:
-        return int(told)
+    stated = finite(audit.get("class_count"))
+    if stated is not None:
+        return int(stated)
     seen = [*finites(audit["rows"].get("target")), *finites(audit["rows"].get("label"))]
     return max(2, len(audit.get("classes") or ()), *(int(s) + 1 for s in seen if s is not None))
 
 
-def endless(audit: Mapping[str, Any], name: str) -> bool:
+def endless(audit: AuditResult, name: str) -> bool:
     """A radius that no attack found for most rows: no number, but better than any."""
     sought = finite((audit.get("counts") or {}).get(name))
     lacking = finite(audit["summary"].get(name)) is None

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from r2et.audit.source import Source
+from r2et.audit.input_rows import InputRows
 from r2et.errors import InputError
 
 X = torch.rand(10, 4, generator=torch.Generator().manual_seed(0))
@@ -25,7 +25,7 @@ class Again:
 
 def rows(x, y=None, size=4):
     """x, y and index of all chunks, put together."""
-    source = Source(nn.Linear(4, 2), x, y, None)
+    source = InputRows(nn.Linear(4, 2), x, y, None)
     chunks = list(source.chunks(size, torch.Generator().manual_seed(0)))
     labels = None if chunks[0].y is None else torch.cat([chunk.y for chunk in chunks])
     return (

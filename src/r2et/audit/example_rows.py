@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import Tensor, nn
 
 from r2et.attack import StrongAttack
-from r2et.audit.measures import ORDINARY, OUTWARD, WORST, Columns, proved, worst_first
-from r2et.audit.settings import WHERE, Settings
+from r2et.audit.measures import worst_first
+from r2et.audit.measures.chunk import ORDINARY, WORST
+from r2et.audit.measures.proofs import OUTWARD, proved
+from r2et.audit.settings import WHERE, AuditSettings
+from r2et.audit.statistics import Columns
 from r2et.errors import InputError
 from r2et.models.output import batched_logits, classes, log_odds
 from r2et.rank import precision_at_k
+from r2et.results import ExampleRow
 
 FRACTIONS = (0.03, 0.1, 0.2, 0.4, 0.7, 1.0)  # of the radius: the stops of the slider
 NUMBERS = 2**19  # stored at most, whatever the rows are
@@ -27,14 +29,14 @@ def chosen(columns: Columns, pictured: dict[int, tuple[Tensor, Tensor]]) -> list
     return [(i, "worst") for i in bad] + [(i, "ordinary") for i in others]
 
 
-def show(
+def example_rows(
     model: nn.Module,
-    settings: Settings,
+    settings: AuditSettings,
     columns: Columns,
     pictured: dict[int, tuple[Tensor, Tensor]],
     *,
     quick: bool = False,
-) -> list[dict[str, Any]]:
+) -> list[ExampleRow]:
     """For each row to show, the worst that was found within each radius of a small grid.
 
     quick: no further attacks, only what is already known at the whole radius.
@@ -51,7 +53,7 @@ def show(
     target = classes(batched_logits(model, x, WHERE)).to(device)
     scores_at = settings.explainer.at(model, x, target)
     clean = scores_at(x)
-    found: list[dict[str, Any]] = [
+    examples: list[ExampleRow] = [
         {
             "index": int(columns["index"][place]),
             "kind": kind,
@@ -60,10 +62,8 @@ def show(
             "probability": float(columns["probability"][place]),
             "x": numbers_of(x[i]),
             "scores": numbers_of(clean[i]),
-            **{
-                name: _radius(columns.get(name), place)
-                for name in ("radius_certified", "radius_attacked")
-            },
+            "radius_certified": _radius(columns.get("radius_certified"), place),
+            "radius_attacked": _radius(columns.get("radius_attacked"), place),
             "steps": [],
         }
         for i, (place, kind) in enumerate(rows)
@@ -78,14 +78,14 @@ def show(
         better = (precision < least).to(device)
         best = torch.where(better.view(-1, *[1] * (x.ndim - 1)), points, best)
         least = torch.minimum(least, precision)
-        _note(found, model, settings, (x, best, target), scores_at(best), least, radius)
-    return found
+        _add_step(examples, model, settings, (x, best, target), scores_at(best), least, radius)
+    return examples
 
 
-def _note(
-    found: list[dict[str, Any]],
+def _add_step(
+    examples: list[ExampleRow],
     model: nn.Module,
-    settings: Settings,
+    settings: AuditSettings,
     rows: tuple[Tensor, Tensor, Tensor],
     scores: Tensor,
     precision: Tensor,
@@ -94,7 +94,7 @@ def _note(
     x, best, target = rows
     sure = log_odds(batched_logits(model, best, WHERE).double(), target.cpu()).sigmoid()
     sound = _proved(model, settings, x, target, radius)
-    for i, row in enumerate(found):
+    for i, row in enumerate(examples):
         row["steps"].append(
             {
                 "radius": radius,
@@ -107,7 +107,7 @@ def _note(
         )
 
 
-def _attack(model: nn.Module, settings: Settings, x: Tensor, radius: float) -> Tensor | None:
+def _attack(model: nn.Module, settings: AuditSettings, x: Tensor, radius: float) -> Tensor | None:
     attack = StrongAttack(settings.ball_of(radius), budget="fast")
     try:
         return attack(model, settings.explainer, x, k=settings.k).x_adv
@@ -116,7 +116,7 @@ def _attack(model: nn.Module, settings: Settings, x: Tensor, radius: float) -> T
 
 
 def _proved(
-    model: nn.Module, settings: Settings, x: Tensor, target: Tensor, radius: float
+    model: nn.Module, settings: AuditSettings, x: Tensor, target: Tensor, radius: float
 ) -> Tensor | None:
     try:
         proof, unit = proved(model, settings, x, target, limit=radius)

@@ -7,12 +7,14 @@ import math
 import os
 import re
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import fields
+from typing import Any, cast
 
 from r2et.errors import InputError, describe, require
-from r2et.report.numbers import finite
+from r2et.results.audit_result import FORMAT, AuditResult
+from r2et.results.figures import Figure
+from r2et.wording import finite
 
-FORMAT = "r2et-audit/1"
 KINDS: dict[type, str] = {dict: "an object", list: "a list", str: "a text"}
 # What the page cannot do without, and what that is.
 NEEDED: dict[str, type] = {
@@ -27,7 +29,7 @@ NEEDED: dict[str, type] = {
 }
 
 
-def read_audit(path: str | os.PathLike[str]) -> dict[str, Any]:
+def read_audit(path: str | os.PathLike[str]) -> AuditResult:
     """The audit that a JSON file holds, checked."""
     where, text = "read_audit", os.fspath(path)
     try:
@@ -36,18 +38,18 @@ def read_audit(path: str | os.PathLike[str]) -> dict[str, Any]:
     except UnicodeDecodeError as error:
         raise InputError(f"{where}: file must be a JSON text, got {text} (not UTF-8).") from error
     except OSError as error:
-        found = f"{text} ({error.strerror or error})"
-        raise InputError(f"{where}: file must be one that can be read, got {found}.") from error
+        got = f"{text} ({error.strerror or error})"
+        raise InputError(f"{where}: file must be one that can be read, got {got}.") from error
     try:
         audit = json.loads(content)
     except ValueError as error:
         half = content.lstrip().startswith("{") and not content.rstrip().endswith("}")
-        found = "half a file: it ends in the middle" if half or not content.strip() else str(error)
-        raise InputError(f"{where}: file must be whole JSON, got {text} ({found}).") from error
+        got = "half a file: it ends in the middle" if half or not content.strip() else str(error)
+        raise InputError(f"{where}: file must be whole JSON, got {text} ({got}).") from error
     except RecursionError as error:
         raise InputError(f"{where}: file must be an audit, got {text} (nested).") from error
     check_audit(f"{where}: {text}", audit)
-    return dict(audit)
+    return cast(AuditResult, audit)
 
 
 def check_audit(where: str, audit: Any) -> None:
@@ -55,10 +57,10 @@ def check_audit(where: str, audit: Any) -> None:
     require(isinstance(audit, Mapping), where, "audit", "an object", type(audit).__name__)
     form = audit.get("format")
     version = re.fullmatch(r"r2et-audit/(\d+)", form) if isinstance(form, str) else None
-    what = f"{FORMAT!r}, as `r2et audit --json` writes it"
+    expected = f"{FORMAT!r}, as `r2et audit --json` writes it"
     if version is not None and form != FORMAT:
-        what = f"{FORMAT!r} (a newer r2et wrote this file: update r2et)"
-    require(form == FORMAT, where, "format", what, "none" if form is None else form)
+        expected = f"{FORMAT!r} (a newer r2et wrote this file: update r2et)"
+    require(form == FORMAT, where, "format", expected, "none" if form is None else form)
     for name, kind in NEEDED.items():
         value = audit.get(name)
         require(isinstance(value, kind), where, name, KINDS[kind], value)
@@ -66,6 +68,7 @@ def check_audit(where: str, audit: Any) -> None:
     n = _size(where, "scores_shape", audit["scores_shape"])
     require(type(k) is int and 0 < k <= n, where, "summary.k", f"in 1..{n}", k)
     _check_names(where, audit, n)
+    _check_figures(where, audit.get("figures"))
     _check_rows(where, audit["rows"])
     _check_curve(where, audit["curve"])
     inputs = _size(where, "shape", audit["shape"])
@@ -74,15 +77,15 @@ def check_audit(where: str, audit: Any) -> None:
 
 
 def _size(where: str, name: str, shape: list[Any]) -> int:
-    good = bool(shape) and all(type(s) is int and s > 0 for s in shape)
-    require(good, where, name, "a list of positive whole numbers", shape)
+    is_valid = bool(shape) and all(type(s) is int and s > 0 for s in shape)
+    require(is_valid, where, name, "a list of positive whole numbers", shape)
     return math.prod(shape)
 
 
 def _check_names(where: str, audit: Mapping[str, Any], n: int) -> None:
     names, skipped = audit.get("names"), audit.get("skipped") or []
-    good = names is None or (isinstance(names, list) and len(names) == n)
-    require(good, where, "names", f"null or a list of {n}", names)
+    is_valid = names is None or (isinstance(names, list) and len(names) == n)
+    require(is_valid, where, "names", f"null or a list of {n}", names)
     listed = isinstance(skipped, list) and all(isinstance(s, Mapping) for s in skipped)
     require(listed, where, "skipped", "a list of objects", skipped)
     classes = audit.get("classes")
@@ -92,10 +95,25 @@ def _check_names(where: str, audit: Mapping[str, Any], n: int) -> None:
         require(isinstance(value, Mapping | None), where, name, "an object", value)
 
 
+def _check_figures(where: str, figures: Any) -> None:
+    listed = isinstance(figures, list | None)
+    require(listed, where, "figures", "null or a list of objects", describe(figures))
+    names = {field.name for field in fields(Figure)}
+    for number, described in enumerate(figures or ()):
+        place = f"figures[{number}]"
+        is_known = isinstance(described, Mapping) and {"name", "label"} <= set(described) <= names
+        expected = f"an object with name, label, and others of {', '.join(sorted(names))}"
+        require(is_known, where, place, expected, describe(described))
+        try:
+            Figure(**described)
+        except InputError as error:
+            require(False, where, place, "a figure", str(error).rstrip("."))
+
+
 def _check_rows(where: str, rows: Mapping[str, Any]) -> None:
     for name, column in rows.items():
-        good = isinstance(column, list | None)
-        require(good, where, f"rows.{name}", "null or a list", describe(column))
+        is_valid = isinstance(column, list | None)
+        require(is_valid, where, f"rows.{name}", "null or a list", describe(column))
     lengths = {name: len(column) for name, column in rows.items() if column is not None}
     alike = len(set(lengths.values())) <= 1
     require(alike, where, "rows", "columns of one length", lengths)
@@ -104,24 +122,30 @@ def _check_rows(where: str, rows: Mapping[str, Any]) -> None:
 def _check_curve(where: str, curve: list[Any]) -> None:
     parts = ("radius", "proved", "unknown", "broken")
     for entry in curve:
-        good = isinstance(entry, Mapping) and all(finite(entry.get(p)) is not None for p in parts)
-        require(good, where, "curve", f"a list of objects with numbers {', '.join(parts)}", entry)
+        is_valid = isinstance(entry, Mapping) and all(
+            finite(entry.get(p)) is not None for p in parts
+        )
+        require(
+            is_valid, where, "curve", f"a list of objects with numbers {', '.join(parts)}", entry
+        )
 
 
 def _check_shown(where: str, name: str, row: Any, inputs: int, n: int) -> None:
-    good = isinstance(row, Mapping) and isinstance(row.get("steps"), list)
-    require(good, where, name, "an object with steps", row)
+    is_valid = isinstance(row, Mapping) and isinstance(row.get("steps"), list)
+    require(is_valid, where, name, "an object with steps", row)
     for place, part in ((name, row), *((f"{name}.steps[{i}]", s) for i, s in _numbered(row))):
         require(isinstance(part, Mapping), where, place, "an object", part)
         for key, size in (("x", inputs), ("scores", n)):
-            found = part.get(key)
-            good = isinstance(found, list) and len(found) == size
-            good = good and all(finite(v) is not None for v in found)
-            require(good, where, f"{place}.{key}", f"a list of {size} numbers", describe(found))
+            numbers = part.get(key)
+            is_valid = isinstance(numbers, list) and len(numbers) == size
+            is_valid = is_valid and all(finite(v) is not None for v in numbers)
+            require(
+                is_valid, where, f"{place}.{key}", f"a list of {size} numbers", describe(numbers)
+            )
         if part is not row:
             radius = finite(part.get("radius"))
-            good = radius is not None and radius >= 0
-            require(good, where, f"{place}.radius", "a number from 0 on", part.get("radius"))
+            is_valid = radius is not None and radius >= 0
+            require(is_valid, where, f"{place}.radius", "a number from 0 on", part.get("radius"))
 
 
 def _numbered(row: Mapping[str, Any]) -> list[tuple[int, Any]]:

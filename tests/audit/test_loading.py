@@ -6,10 +6,10 @@ import pytest
 import torch
 from torch import nn
 
-from r2et.audit.opening import Opened, open_rows
+from r2et.audit.loading import LoadedModel, open_rows
 from r2et.errors import InputError
 
-OWN = Opened("net", nn.Linear(3, 2))
+OWN = LoadedModel("net", nn.Linear(3, 2))
 
 
 def frame():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from markupsafe import Markup
@@ -10,13 +10,30 @@ from markupsafe import Markup
 from r2et.config import alike
 from r2et.metrics import pareto_front
 from r2et.report.labels import label
-from r2et.report.measures import COMPARED, MEASURES, Measure, span, written
-from r2et.report.numbers import ENDLESS, NONE, count, finite, fixed, percent, significant
+from r2et.report.summary_table import span, written
 from r2et.report.svg import Axes, both, ticks
 from r2et.report.words import SAME_FOR_ALL
+from r2et.results import FIGURES, AuditResult, Figure, figures_of
+from r2et.wording import ENDLESS, NONE, count, finite, fixed, percent, significant
 
-Audits = Sequence[Mapping[str, Any]]
-ALIKE: tuple[tuple[str, Callable[[Mapping[str, Any]], str]], ...] = (
+Audits = Sequence[AuditResult]
+# Of the figures known here; what audits bring along follows.
+COMPARED = (
+    "certified_share",
+    "certified_precision",
+    "precision_strong",
+    "precision_noise",
+    "radius_certified_median",
+    "radius_attacked_median",
+    "auc_clean",
+    "auc_attacked",
+    "auc_linear",
+    "comprehensiveness",
+    "sufficiency",
+    "distinct_top_k",
+    "largest_top_k_share",
+)
+ALIKE: tuple[tuple[str, Callable[[AuditResult], str]], ...] = (
     ("k", lambda a: count(a["summary"]["k"])),
     ("radius", lambda a: significant(a["summary"].get("radius"))),
     ("rows", lambda a: count(a["summary"].get("rows"))),
@@ -30,40 +47,42 @@ CONFIG_NAMES = {"changes allowed": "region", "explanation": "explainer"}
 
 
 def table(audits: Audits) -> list[dict[str, Any]]:
-    """One line per measure: its words, and of each audit the figure, interval and whether best."""
-    alike = not differences(audits)
-    return [_line(MEASURES[name], audits, alike) for name in COMPARED]
+    """One line per figure: its words, and of each audit the figure, interval and whether best."""
+    comparable = not differences(audits)
+    known = {name: figure for audit in audits for name, figure in figures_of(audit).items()}
+    names = [*COMPARED, *(name for name in known if name not in FIGURES)]
+    return [_line(known[name], audits, comparable) for name in names]
 
 
-def _line(measure: Measure, audits: Audits, alike: bool) -> dict[str, Any]:
-    texts = [written(a, measure) for a in audits]
-    best = _best(measure, audits, texts) if alike and measure.better else [False] * len(texts)
+def _line(figure: Figure, audits: Audits, comparable: bool) -> dict[str, Any]:
+    texts = [written(a, figure) for a in audits]
+    best = _best(figure, audits, texts) if comparable and figure.better else [False] * len(texts)
     known = [b for b, text in zip(best, texts, strict=True) if text != NONE]
     # Nobody is best where all are.
     same = len(known) > 1 and all(known)
     return {
-        "measure": measure,
+        "figure": figure,
         "same": same and len(set(texts)) > 1,
         "cells": [
-            {"text": text, "span": span(a, measure), "best": b and not same and len(known) > 1}
+            {"text": text, "span": span(a, figure), "best": b and not same and len(known) > 1}
             for a, text, b in zip(audits, texts, best, strict=True)
         ],
     }
 
 
-def _best(measure: Measure, audits: Audits, texts: list[str]) -> list[bool]:
+def _best(figure: Figure, audits: Audits, texts: list[str]) -> list[bool]:
     """Whose figure is best, and whose interval reaches that: these rows cannot tell them apart."""
     if ENDLESS in texts:
         return [text == ENDLESS for text in texts]
-    values = [finite(a["summary"].get(measure.name)) for a in audits]
+    values = [finite(a["summary"].get(figure.name)) for a in audits]
     known = [v for v in values if v is not None]
     if not known:
         return [False] * len(texts)
-    leader = max(known) if measure.better == "higher" else min(known)
+    leader = max(known) if figure.better == "higher" else min(known)
     # By what is written: a difference nobody sees makes nobody best.
     best = [text == texts[values.index(leader)] for text in texts]
     for i, audit in enumerate(audits):
-        low, high = (finite(audit["summary"].get(f"{measure.name}_{e}")) for e in ("low", "high"))
+        low, high = (finite(audit["summary"].get(f"{figure.name}_{e}")) for e in ("low", "high"))
         if low is not None and high is not None:
             best[i] |= low <= leader <= high
     return best
@@ -71,36 +90,36 @@ def _best(measure: Measure, audits: Audits, texts: list[str]) -> list[bool]:
 
 def cautions(audits: Audits) -> list[str]:
     """What to know before the figures are compared."""
-    found = []
+    uniform = []
     for audit in audits:
         share = finite(audit["summary"].get("largest_top_k_share"))
         if share is not None and share >= SAME_FOR_ALL and audit["summary"].get("rows") != 1:
-            found.append(f"{audit['name']} ({percent(share)} of rows)")
-    if not found:
+            uniform.append(f"{audit['name']} ({percent(share)} of rows)")
+    if not uniform:
         return []
-    said = f"The same reasons for everybody: {', '.join(found)}."
-    return [f"{said} That is stable, and says little about anybody."]
+    sentence = f"The same reasons for everybody: {', '.join(uniform)}."
+    return [f"{sentence} That is stable, and says little about anybody."]
 
 
 def differences(audits: Audits) -> list[str]:
     """In what the audits were not made alike, so that their figures cannot simply be compared."""
-    found = []
-    for what, read in ALIKE:
+    sentences = []
+    for setting, read in ALIKE:
         values = [read(a) for a in audits]
-        same = alike((a.get("config") for a in audits), CONFIG_NAMES.get(what, what))
+        same = alike((a.get("config") for a in audits), CONFIG_NAMES.get(setting, setting))
         if not (len(set(values)) == 1 if same is None else same):
             by_name = zip(audits, values, strict=True)
-            found.append(f"{what}: " + ", ".join(f"{v} ({a['name']})" for a, v in by_name))
-    return found
+            sentences.append(f"{setting}: " + ", ".join(f"{v} ({a['name']})" for a, v in by_name))
+    return sentences
 
 
-def pareto(audits: Audits, measure: Measure, name: str) -> Markup | None:
+def pareto(audits: Audits, figure: Figure, name: str) -> Markup | None:
     """Accuracy against stability, with the front that no model here is beyond."""
     both_of = [
         (
             str(a["name"]),
             finite(a["summary"].get("auc_clean")),
-            finite(a["summary"].get(measure.name)),
+            finite(a["summary"].get(figure.name)),
         )
         for a in audits
     ]
@@ -109,13 +128,13 @@ def pareto(audits: Audits, measure: Measure, name: str) -> Markup | None:
         return None
     points = [(x, y) for _, x, y in known]
     best = pareto_front(points)
-    told = "; ".join(f"{label}: AUC {fixed(x)}, {percent(y)}" for label, x, y in known)
+    description = "; ".join(f"{label}: AUC {fixed(x)}, {percent(y)}" for label, x, y in known)
     leaders = ", ".join(known[i][0] for i in best)
 
     def draw(width: int) -> Markup:
         low, high = min(x for x, _ in points), max(x for x, _ in points)
         margin = 0.12 * (high - low) or 0.01
-        title = measure.label.lower()
+        title = figure.label.lower()
         axes = Axes(width, 320, (low - margin, high + margin), (-0.04, 1.12), top=26)
         axes.grid("AUC", title, percent, ticks(0, 1, 5))
         steps = _staircase([points[i] for i in best])
@@ -127,8 +146,8 @@ def pareto(audits: Audits, measure: Measure, name: str) -> Markup | None:
         label(axes, places, [name for name, _, _ in known], title)
         return axes.svg(
             f"{name}-{width}",
-            f"{measure.label} against AUC",
-            f"{told}. On the Pareto front: {leaders}.",
+            f"{figure.label} against AUC",
+            f"{description}. On the Pareto front: {leaders}.",
         )
 
     return both(draw, wide=480)
@@ -136,7 +155,7 @@ def pareto(audits: Audits, measure: Measure, name: str) -> Markup | None:
 
 def _staircase(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
     """From best to best, left to right: exactly what lies below and to the left is beaten."""
-    found = [points[0]]
+    corners = [points[0]]
     for x, y in points[1:]:
-        found += [(found[-1][0], y), (x, y)]
-    return found
+        corners += [(corners[-1][0], y), (x, y)]
+    return corners

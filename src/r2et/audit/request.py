@@ -2,39 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from r2et.audit.measures import LATE
-from r2et.audit.opening import Opened, Rows, check_rows, modules_here, open_model, open_rows
-from r2et.audit.result import Audit
+from r2et.audit.gates import GATES
+from r2et.audit.loading import (
+    LabelledRows,
+    LoadedModel,
+    check_rows,
+    modules_here,
+    open_model,
+    open_rows,
+)
+from r2et.audit.model_audit import Audit
 from r2et.audit.run import audit, weights_digest
 from r2et.config import Configurable, config_key
 from r2et.errors import InputError, require
 from r2et.files import check_writable
 from r2et.region import L2, Linf, NormBall
-from r2et.wording import rows_text
 
 WHERE = "audit"
-# What a bar can be set for, and the measure that it takes.
-GATES = {
-    "precision_strong": "strong",
-    "precision_er": "papers",
-    "precision_noise": "noise",
-    "certified_share": "certified",
-    "certified_precision": "certified",
-    "auc_clean": "clean",
-    "auc_attacked": "strong",
-}
 
 
 @dataclass(frozen=True)
 class Request(Configurable):
     """What a command line asks for; what is None is as in the model's training.
 
-    bounds: "low,high" of all features. frozen: names of columns that stay, with commas between.
+    model: a folder of `r2et train`, or package.module:factory.
+    data: a file, or a named data set.
+    k: how many reasons.
+    radius, norm: of the ball in which inputs may move.
+    weights: a safetensors file for a factory.
+    target: the label's column.
+    name: what to call the model.
+    gate, fail_under: the figure that must not be below a bar.
+    bounds: "low,high" of all features.
+    frozen: names of columns that stay, with commas between.
     """
 
     # The bar to pass, and what the result is called, change nothing that is measured.
@@ -94,7 +99,7 @@ class Request(Configurable):
             mark = config_key({**asked, "weights": weights_digest(opened.model)})[:12]
             folder = Path(str(next(iter(paths.values()), "."))).parent
             partial = _keepable(folder / f".r2et-audit-{mark}.partial", note)
-            found = audit(
+            result = audit(
                 opened.model,
                 data.x,
                 data.y,
@@ -109,14 +114,14 @@ class Request(Configurable):
                 partial=partial,
                 **settings,
             )
-        return found, partial
+        return result, partial
 
-    def _asked(self, opened: Opened, data: Rows) -> tuple[int, NormBall]:
+    def _asked(self, opened: LoadedModel, data: LabelledRows) -> tuple[int, NormBall]:
         """k and the region, from the options or else from the training."""
         trained = opened.trained
         k = self.k if self.k is not None or trained is None else trained.k
-        what = "given for a model that `r2et train` did not write"
-        require(k is not None, WHERE, "k", what, "nothing")
+        expected = "given for a model that `r2et train` did not write"
+        require(k is not None, WHERE, "k", expected, "nothing")
         assert k is not None
         radius = self.radius
         if radius is None:
@@ -132,44 +137,13 @@ def columns_called(text: str, names: tuple[str, ...] | None, row: Any) -> list[i
     Without names, columns are called by their numbers.
     """
     known = tuple(map(str, range(row.numel()))) if names is None else names
-    found: list[int] = []
+    columns: list[int] = []
     for part in [text] if text in known else [part.strip() for part in text.split(",")]:
         places = [i for i, n in enumerate(known) if n == part or n.startswith(f"{part}: ")]
         few = ", ".join(known[:8]) + (", ..." if len(known) > 8 else "")
         require(bool(places), WHERE, "frozen", f"names of columns ({few}), as a,b", part)
-        found += places
-    return sorted(set(found))
-
-
-def late(found: Audit, measures: Iterable[str] | None = None) -> bool:
-    """Whether there was no time for some rows, or for some of these measures; by default any."""
-    of = None if measures is None else {"rows", *measures}
-    return any(LATE in s["why"] and (of is None or s["what"] in of) for s in found.skipped)
-
-
-def goes_on(found: Audit, partial: Path) -> bool:
-    """Whether there was no time for all, and more of it would go on from what is in the file."""
-    return late(found) and partial.exists() and partial.read_bytes().count(b"\n") > 1
-
-
-def failed(found: Audit, gate: str, fail_under: float | None) -> str | None:
-    """Why the gate is shut, in a sentence; None where it is open."""
-    if fail_under is None:
-        return None
-    value = found.summary()[gate]
-    if value is None:
-        return f"audit: {gate} must be {fail_under:g} or more, got nothing: it was not measured."
-    told = f"{value:.4f}"
-    behind, asked = found.found["counts"][gate], found.found["settings"]["rows_asked"]
-    # A figure of the rows that there was time for says nothing about the others.
-    part = late(found, [GATES[gate]])
-    if part:
-        told += f" of {behind} of {rows_text(asked)}: give it more minutes, or fewer rows"
-    if value < fail_under:
-        return f"audit: {gate} must be {fail_under:g} or more, got {told}."
-    if part:
-        return f"audit: {gate} must be measured on all rows to pass, got {told}."
-    return None
+        columns += places
+    return sorted(set(columns))
 
 
 def _pair(text: str | None) -> tuple[float, float] | None:
@@ -179,8 +153,8 @@ def _pair(text: str | None) -> tuple[float, float] | None:
     try:
         low, high = map(float, text.split(","))
     except ValueError:
-        what = "two numbers with a comma between, as 0,1"
-        raise InputError(f"{WHERE}: bounds must be {what}, got {text}.") from None
+        expected = "two numbers with a comma between, as 0,1"
+        raise InputError(f"{WHERE}: bounds must be {expected}, got {text}.") from None
     return low, high
 
 

@@ -9,20 +9,16 @@ import torch
 from torch import Tensor
 
 from r2et.audit.bracket import check_unbeaten
-from r2et.audit.measures import ATTACKED, MEASURES, Columns, Measured, attacked
-from r2et.audit.source import Source
+from r2et.audit.input_rows import InputRows
+from r2et.audit.measures import MEASURES, MeasuredChunk, attacked_radius
+from r2et.audit.measures.attacks import RADII
+from r2et.audit.statistics import Columns
+from r2et.results import Skipped
 
 ROUNDING = 1e-6  # of a share of k features in float32
-# What a row of the result says.
-ROW = (
-    *("index", "target", "label", "probability", "top", "precision_noise", "precision_er"),
-    *("precision_strong", "distance_strong", "first_flip", "radius_certified"),
-    *("certified_precision", "radius_attacked", "thickness", "thickness_probability"),
-    *("hessian_norm", "sensitivity", "dffot", "comprehensiveness", "sufficiency"),
-)
 
 
-def joined(parts: list[Measured]) -> tuple[Columns, dict[int, tuple[Tensor, Tensor]]]:
+def concatenated(parts: list[MeasuredChunk]) -> tuple[Columns, dict[int, tuple[Tensor, Tensor]]]:
     """All rows' columns, NaN where a chunk lacks one; and by place, inputs before and after."""
     columns: Columns = {}
     for name in dict.fromkeys(name for part in parts for name in part.columns):
@@ -33,12 +29,12 @@ def joined(parts: list[Measured]) -> tuple[Columns, dict[int, tuple[Tensor, Tens
         for i, place in enumerate(part.pictured["place"].tolist()):
             pictured[start + place] = (part.pictured["x"][i], part.pictured["x_adv"][i])
         start += len(part.columns["index"])
-    if any(name in columns for name in ATTACKED):
-        columns["radius_attacked"] = attacked(columns)
+    if any(name in columns for name in RADII):
+        columns["radius_attacked"] = attacked_radius(columns)
     return columns, pictured
 
 
-def _column(part: Measured, name: str, like: Tensor) -> Tensor:
+def _column(part: MeasuredChunk, name: str, like: Tensor) -> Tensor:
     lacking = torch.full(
         (len(part.columns["index"]), *like.shape[1:]), torch.nan, dtype=torch.float64
     )
@@ -52,26 +48,26 @@ def check_bracket(columns: Columns) -> None:
     """
     nothing = torch.full((len(columns["index"]),), torch.nan, dtype=torch.float64)
 
-    def found(name: str) -> Tensor:
+    def column(name: str) -> Tensor:
         return columns.get(name, nothing).double()
 
-    beaten = found("radius_attacked") < found("radius_certified")
+    beaten = column("radius_attacked") < column("radius_certified")
     for name in ("precision_strong", "precision_er"):
-        beaten |= found(name) < found("certified_precision") - ROUNDING
+        beaten |= column(name) < column("certified_precision") - ROUNDING
     check_unbeaten(beaten, columns["index"])
 
 
 def left_out(
-    parts: list[Measured], source: Source, auc: float | None, auc_linear: float | None
-) -> list[dict[str, str]]:
+    parts: list[MeasuredChunk], source: InputRows, auc: float | None, auc_linear: float | None
+) -> list[Skipped]:
     """What was not measured, and why, in sentences for people."""
-    found = []
+    skipped: list[Skipped] = []
     done = sum(len(part.columns["index"]) for part in parts)
     if source.total is not None and done < source.total:
         why = f"the time was up after {done} of {source.total} rows"
-        found.append({"what": "rows", "why": why})
+        skipped.append({"what": "rows", "why": why})
     elif source.total is None and not source.ended:
-        found.append({"what": "rows", "why": f"the time was up after {done} rows of the stream"})
+        skipped.append({"what": "rows", "why": f"the time was up after {done} rows of the stream"})
     for measure in MEASURES:
         reasons: Counter[str] = Counter()
         for part in parts:
@@ -79,28 +75,29 @@ def left_out(
                 reasons[part.skipped[measure]] += len(part.columns["index"])
         for why, rows in reasons.items():
             part_of = "" if rows == done else f" (for {rows} of {done} rows)"
-            found.append({"what": measure, "why": why + part_of})
+            skipped.append({"what": measure, "why": why + part_of})
     if "label" not in parts[0].columns:
-        found.append({"what": "accuracy", "why": "no labels were given"})
+        skipped.append({"what": "accuracy", "why": "no labels were given"})
     elif auc is None:
-        found.append({"what": "accuracy", "why": "the rows' labels are all of one class"})
+        skipped.append({"what": "accuracy", "why": "the rows' labels are all of one class"})
     elif auc_linear is None:
         why = "a class has a single row, and cross-validation takes two"
-        found.append({"what": "linear model", "why": why})
-    return found
+        skipped.append({"what": "linear model", "why": why})
+    return skipped
 
 
-def durations(parts: list[Measured]) -> dict[str, float]:
+def durations(parts: list[MeasuredChunk]) -> dict[str, float]:
     """Seconds spent on each measure, over all workers."""
-    found: Counter[str] = Counter()
+    seconds: Counter[str] = Counter()
     for part in parts:
-        found.update(part.seconds)
-    return {name: found[name] for name in MEASURES if name in found}
+        seconds.update(part.seconds)
+    return {name: seconds[name] for name in MEASURES if name in seconds}
 
 
 def row_columns(columns: Columns) -> dict[str, list[Any] | None]:
     """The columns of the result as plain data; a number that is not there is None."""
-    return {name: _plain(columns[name]) if name in columns else None for name in ROW}
+    names = [name for measure in MEASURES.values() for name in measure.row_columns]
+    return {name: _plain(columns[name]) if name in columns else None for name in names}
 
 
 def _plain(values: Tensor) -> list[Any]:

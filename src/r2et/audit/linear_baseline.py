@@ -57,7 +57,7 @@ class LinearBaseline:
         folds = min(FOLDS, int(np.bincount(codes).min()))
         if len(labels) < 2 or folds < 2:
             return []
-        found = []
+        areas = []
         for train, test in StratifiedKFold(folds, shuffle=True, random_state=0).split(x, codes):
             model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
             with warnings.catch_warnings():
@@ -66,5 +66,5 @@ class LinearBaseline:
             shares = torch.from_numpy(model.predict_log_proba(x[test])).clamp(min=-1e6)
             value = auc_of_logits(shares, torch.from_numpy(codes[test]))
             assert value is not None  # every class has a row in every fold
-            found.append(value)
-        return found
+            areas.append(value)
+        return areas

@@ -1,4 +1,4 @@
-"""Measured chunks on disk, so that a stopped audit goes on where it was."""
+"""MeasuredChunk chunks on disk, so that a stopped audit goes on where it was."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from r2et.audit.measures import Columns, Measured
+from r2et.audit.measures import MeasuredChunk
 from r2et.audit.settings import WHERE
+from r2et.audit.statistics import Columns
 from r2et.config import first_difference
 from r2et.errors import InputError, require
 from r2et.lock import take
@@ -23,7 +24,7 @@ FORMAT = "r2et-audit-part/2"
 OWN = re.compile(r"\.r2et-audit-[0-9a-f]{12}\.partial")  # as the command line calls its own
 
 
-class Partial:
+class AuditCheckpoint:
     """A file with one line of JSON per measured chunk, after one that says of which audit.
 
     A line that was not finished when the writing stopped is left out, and written over.
@@ -31,7 +32,7 @@ class Partial:
 
     def __init__(self, path: str | os.PathLike[str], identity: dict[str, Any]) -> None:
         self.path, self.identity = Path(path), identity
-        self.done: dict[int, Measured] = {}
+        self.done: dict[int, MeasuredChunk] = {}
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             number = os.open(self.path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666)
@@ -40,8 +41,8 @@ class Partial:
         except OSError as error:
             raise self._refused(error) from error
         try:
-            what = "a file that no other audit is writing"
-            require(take(self.handle), WHERE, "partial", what, str(self.path))
+            expected = "a file that no other audit is writing"
+            require(take(self.handle), WHERE, "partial", expected, str(self.path))
             end = self._read(self.handle.read())
             self.handle.truncate(end)
             self.handle.seek(end)
@@ -51,16 +52,16 @@ class Partial:
             self.close()
             raise
 
-    def add(self, found: Measured) -> None:
+    def add(self, measured: MeasuredChunk) -> None:
         """Keep a chunk, from this moment on."""
-        self.done[found.number] = found
+        self.done[measured.number] = measured
         value = {
-            "number": found.number,
-            "fingerprint": found.fingerprint,
-            "columns": {name: _packed(value) for name, value in found.columns.items()},
-            "pictured": {name: _packed(value) for name, value in found.pictured.items()},
-            "skipped": found.skipped,
-            "seconds": found.seconds,
+            "number": measured.number,
+            "fingerprint": measured.fingerprint,
+            "columns": {name: _packed(value) for name, value in measured.columns.items()},
+            "pictured": {name: _packed(value) for name, value in measured.pictured.items()},
+            "skipped": measured.skipped,
+            "seconds": measured.seconds,
         }
         self._write(_line(value))
 
@@ -85,25 +86,25 @@ class Partial:
 
     def _read(self, content: bytes) -> int:
         """Take what is there; returns where the last whole line ends."""
-        what = "a file that an audit of the same rows, model and settings left (or remove it)"
+        expected = "a file that an audit of the same rows, model and settings left (or remove it)"
         lines = content.splitlines(keepends=True)
         if not lines or not lines[0].endswith(b"\n"):
             begun = not lines or self._head().startswith(lines[0])
-            require(begun, WHERE, "partial", what, f"{self.path} (of something else)")
+            require(begun, WHERE, "partial", expected, f"{self.path} (of something else)")
             return 0
         difference = self._difference(lines[0])
         if difference is not None and self._own(lines[0]):
             return 0
-        require(difference is None, WHERE, "partial", what, f"{self.path} ({difference})")
+        require(difference is None, WHERE, "partial", expected, f"{self.path} ({difference})")
         end = len(lines[0])
         for line in lines[1:]:
             value = _parsed(line)
             if value is None or not line.endswith(b"\n"):
                 break
-            found = _measured(value)
-            if found is None:
+            measured = _measured(value)
+            if measured is None:
                 break
-            self.done[found.number] = found
+            self.done[measured.number] = measured
             end += len(line)
         return end
 
@@ -137,9 +138,9 @@ def _parsed(line: bytes) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def _measured(value: dict[str, Any]) -> Measured | None:
+def _measured(value: dict[str, Any]) -> MeasuredChunk | None:
     try:
-        return Measured(
+        return MeasuredChunk(
             number=int(value["number"]),
             fingerprint=str(value["fingerprint"]),
             columns=_columns(value["columns"]),

@@ -1,0 +1,99 @@
+"""What attacks found: the strongest, the smallest change, and the papers' own."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from r2et.attack import ERAttack, MinimumNorm, StrongAttack
+from r2et.audit.measures.base import AuditedRows, Measure, of_probability
+from r2et.audit.settings import WHERE
+from r2et.audit.statistics import Auc, Columns, Mean, Median, Share
+from r2et.models.output import batched_logits
+from r2et.results import FIGURES
+
+STEPS = {"fast": 100, "standard": 1000, "thorough": 1000}
+PICTURE_STEPS = 100  # the papers' for what is no table
+RADII = ("radius_strong", "radius_smallest", "radius_er")
+
+
+def strong(rows: AuditedRows) -> Columns:
+    """The attack to believe."""
+    s = rows.settings
+    attack = StrongAttack(s.region, budget=s.budget)
+    result = attack(rows.model, s.explainer, rows.x, k=s.k, generator=rows.generator("strong"))
+    return {
+        "precision_strong": result.precision,
+        "distance_strong": result.distance,
+        "radius_strong": result.radius,
+        "x_adv": result.x_adv,
+        "logits_strong": batched_logits(rows.model, result.x_adv, WHERE),
+    }
+
+
+def smallest(rows: AuditedRows) -> Columns:
+    """The smallest change that was found to displace a reason."""
+    s = rows.settings
+    attack = MinimumNorm(s.ball_of(s.limit), budget=s.budget)
+    result = attack(rows.model, s.explainer, rows.x, k=s.k, generator=rows.generator("smallest"))
+    return {"radius_smallest": result.radius}
+
+
+def papers(rows: AuditedRows) -> Columns:
+    """The papers' attack, through the probability's gradient as they run it (B.1.2).
+
+    sensitivity: of its last point, where the papers measure whether the prediction changed.
+    """
+    s = rows.settings
+    steps = STEPS[s.budget] if rows.x.ndim == 2 else min(PICTURE_STEPS, STEPS[s.budget])
+    attack = ERAttack(
+        s.region,
+        steps=steps,
+        step_size=s.radius / steps,
+        norm=s.norm,
+        through=of_probability(s.explainer),
+    )
+    best, last = attack.best_and_last(rows.model, s.explainer, rows.x, k=s.k)
+    return {
+        "precision_er": best.precision,
+        "radius_er": best.radius,
+        "first_flip": torch.where(best.first_flip < 0, torch.inf, best.first_flip.double()),
+        "sensitivity": (~last.kept).double(),
+    }
+
+
+def attacked_radius(columns: Columns) -> Tensor:
+    """(B,) the smallest radius at which any attack displaced a reason; infinite if none did.
+
+    NaN where no attack was made.
+    """
+    smallest_radius = torch.full((len(columns["index"]),), torch.nan, dtype=torch.float64)
+    for name in RADII:
+        smallest_radius = torch.fmin(smallest_radius, columns.get(name, smallest_radius).double())
+    return smallest_radius
+
+
+STRONG = Measure(
+    "strong",
+    strong,
+    {
+        FIGURES["precision_strong"]: Mean("precision_strong", (0.0, 1.0)),
+        FIGURES["auc_attacked"]: Auc("logits_strong"),
+    },
+    ("precision_strong", "distance_strong"),
+)
+SMALLEST = Measure(
+    "smallest",
+    smallest,
+    {FIGURES["radius_attacked_median"]: Median("radius_attacked")},
+    ("radius_attacked",),
+)
+PAPERS = Measure(
+    "papers",
+    papers,
+    {
+        FIGURES["precision_er"]: Mean("precision_er", (0.0, 1.0)),
+        FIGURES["sensitivity"]: Share("sensitivity"),
+    },
+    ("precision_er", "first_flip", "sensitivity"),
+)

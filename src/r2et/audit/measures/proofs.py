@@ -1,0 +1,66 @@
+"""What is proved: the radius within which no change can alter the top k."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+from torch import Tensor, nn
+
+from r2et.audit.measures.base import AuditedRows, Measure
+from r2et.audit.settings import AuditSettings
+from r2et.audit.statistics import UNKNOWN, Columns, Estimate, Mean, Median, share_of
+from r2et.certify import IntervalCertifier
+from r2et.certify.base import Certificate
+from r2et.models.output import undisturbed
+from r2et.results import FIGURES
+
+OUTWARD = 1e-6  # relative
+
+
+def certified(rows: AuditedRows) -> Columns:
+    """The radius within which nothing can change the top k, and P@k proved at the radius asked."""
+    s = rows.settings
+    proof, unit = proved(rows.model, s, rows.x, rows.target, limit=1.001 * s.limit)
+    return {
+        "radius_certified": (proof.radius / unit).clamp(max=s.limit),
+        # A hair more: projected to a ball, a point may lie outside it by rounding.
+        "certified_precision": proof.precision_at(s.radius * unit * (1 + OUTWARD)),
+    }
+
+
+def proved(
+    model: nn.Module, settings: AuditSettings, x: Tensor, target: Tensor, *, limit: float
+) -> tuple[Certificate, float]:
+    """A certificate in the plain norm, and how long a unit of the region is in it.
+
+    A unit of a scaled ball is as long as its longest: what is proved of the plain ball around it
+    holds in it. limit: in the region's units; what is certified lies a little below.
+    """
+    scale, explainer = settings.ball.scale, settings.explainer
+    unit = 1.0 if scale is None else float(torch.as_tensor(scale).max())
+    if explainer.reduce == "abs_sum" and x.ndim == 4 and x.shape[1] == 1:
+        explainer = replace(explainer, reduce="abs")  # a sum over one channel
+    certifier = IntervalCertifier(norm=settings.norm, limit=limit * unit)
+    with undisturbed(model):
+        return certifier(model, explainer, x, k=settings.k, target=target.to(x.device)), unit
+
+
+def share_proved(columns: Columns, settings: AuditSettings) -> Estimate:
+    """Rows proved at the radius; one without a certificate is none whose certificate fails."""
+    radius = columns.get("radius_certified")
+    if radius is None:
+        return UNKNOWN
+    return share_of(radius[~radius.isnan()] >= settings.radius, settings.level)
+
+
+CERTIFIED = Measure(
+    "certified",
+    certified,
+    {
+        FIGURES["certified_share"]: share_proved,
+        FIGURES["certified_precision"]: Mean("certified_precision", (0.0, 1.0)),
+        FIGURES["radius_certified_median"]: Median("radius_certified"),
+    },
+    ("radius_certified", "certified_precision"),
+)

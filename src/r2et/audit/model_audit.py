@@ -1,0 +1,103 @@
+"""What an audit found about one model, and what can be done with it."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from typing import Any, cast
+
+from r2et.files import write_result
+from r2et.report import page
+from r2et.results import FIGURES, UNITS, AuditResult, Figure, Skipped, figures_of, read_audit
+from r2et.wording import proved_radius, rows_text
+
+# The order on a terminal; what only this audit knows of follows.
+LINES = (
+    *("auc_clean", "auc_linear", "auc_attacked", "certified_precision", "precision_strong"),
+    *("precision_er", "precision_noise", "certified_share", "radius_certified_median"),
+    *("radius_attacked_median", "thickness_probability", "distinct_top_k", "largest_top_k_share"),
+    *("dffot", "comprehensiveness", "sufficiency", "sensitivity"),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Audit:
+    """One model's audit. result: plain data, as `to_json` writes it."""
+
+    result: AuditResult
+
+    @property
+    def name(self) -> str:
+        return str(self.result["name"])
+
+    @property
+    def skipped(self) -> list[Skipped]:
+        """What was not measured, and why."""
+        return list(self.result["skipped"])
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """One dictionary per audited row; what was not measured is None."""
+        columns = {k: v for k, v in self.result["rows"].items() if v is not None}
+        lacking = dict.fromkeys(k for k, v in self.result["rows"].items() if v is None)
+        return [
+            {**lacking, **dict(zip(columns, values, strict=True))}
+            for values in zip(*columns.values(), strict=True)
+        ]
+
+    def summary(self) -> dict[str, Any]:
+        """Flat: each mean with _low and _high, the ends of its interval; None was skipped."""
+        return dict(self.result["summary"])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return cast(dict[str, Any], dict(self.result))
+
+    def to_json(self, path: str | os.PathLike[str]) -> None:
+        """Write everything, whole or not at all."""
+        write_result("to_json", path, json.dumps(self.result, allow_nan=False) + "\n")
+
+    @staticmethod
+    def from_json(path: str | os.PathLike[str]) -> Audit:
+        """What `to_json` or `r2et audit --json` wrote."""
+        return Audit(read_audit(path))
+
+    def to_html(self, path: str | os.PathLike[str]) -> None:
+        """One page for people, in one file."""
+        page([self.result], path)
+
+    def __str__(self) -> str:
+        """The summary as lines of text."""
+        summary = self.result["summary"]
+        known = figures_of(self.result)
+        names = [*LINES, *(name for name in known if name not in FIGURES)]
+        head = f"{self.name}: {rows_text(summary['rows'])}, radius {summary['radius']:g}"
+        lines = (self._line(known[name]) for name in names if summary.get(name) is not None)
+        skipped = (f"  not measured: {s['what']}: {s['why']}" for s in self.skipped)
+        return "\n".join([head, *lines, *skipped])
+
+    def _line(self, figure: Figure) -> str:
+        """A figure with its title and, where it has them, the ends of its interval."""
+        summary = self.result["summary"]
+        text = self._written(figure, summary[figure.name])
+        low, high = summary.get(f"{figure.name}_low"), summary.get(f"{figure.name}_high")
+        if low is not None and high is not None:
+            least, most = self._written(figure, low), self._written(figure, high)
+            one_bound = least == most == text and text.startswith("at least")
+            ends = f"{figure.ends} {least} to {most}" if figure.ends else f"[{least}, {most}]"
+            text += "" if one_bound else f"  {ends}"
+        title = (figure.line or figure.label).replace("{k}", str(summary["k"]))
+        return f"  {title:42} {text}"
+
+    def _written(self, figure: Figure, value: float) -> str:
+        """A figure as a text; of what was proved, never more than that."""
+        text = UNITS[figure.unit].terminal(value)
+        if not figure.proved_radius:
+            return text
+        return proved_radius(text, value, self.result["settings"].get("limit"))
+
+    def __repr__(self) -> str:
+        summary = self.result["summary"]
+        settings = f"rows={summary['rows']}, k={summary['k']}, radius={summary['radius']}"
+        return f"Audit({self.name!r}, {settings})"

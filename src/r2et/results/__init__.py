@@ -1,0 +1,27 @@
+"""What an audit writes and a report reads: typed, plain data, below both."""
+
+from r2et.results.audit_result import (
+    FORMAT,
+    AuditResult,
+    CurvePoint,
+    ExampleRow,
+    ExampleStep,
+    Skipped,
+)
+from r2et.results.figures import FIGURES, UNITS, Figure, figures_of
+from r2et.results.reading import check_audit, read_audit
+
+__all__ = [
+    "FIGURES",
+    "FORMAT",
+    "UNITS",
+    "AuditResult",
+    "CurvePoint",
+    "ExampleRow",
+    "ExampleStep",
+    "Figure",
+    "Skipped",
+    "check_audit",
+    "figures_of",
+    "read_audit",
+]

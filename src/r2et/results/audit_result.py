@@ -1,0 +1,99 @@
+"""One audit as plain data: what its JSON file holds, key by key."""
+
+from __future__ import annotations
+
+from typing import Any, TypedDict
+
+FORMAT = "r2et-audit/1"
+
+
+class Skipped(TypedDict):
+    """Something that was not measured, and why."""
+
+    what: str
+    why: str
+
+
+class CurvePoint(TypedDict):
+    """Shares of rows whose top k is proved, unknown and broken at a radius; they sum to 1."""
+
+    radius: float
+    proved: float
+    unknown: float
+    broken: float
+
+
+class ExampleStep(TypedDict):
+    """The worst that was found for an example row within a radius."""
+
+    radius: float
+    x: list[float]
+    scores: list[float]
+    precision: float | None
+    probability: float | None
+    proved_precision: float | None
+
+
+class ExampleRow(TypedDict):
+    """A row that people look at: its input and scores, and its steps away from them.
+
+    kind: "worst" or "ordinary".
+    """
+
+    index: int
+    kind: str
+    target: int
+    label: int | None
+    probability: float
+    x: list[float]
+    scores: list[float]
+    radius_certified: float | None
+    radius_attacked: float | None
+    steps: list[ExampleStep]
+
+
+class _Needed(TypedDict):
+    """What a page cannot do without."""
+
+    format: str
+    name: str
+    settings: dict[str, Any]
+    summary: dict[str, Any]
+    rows: dict[str, list[Any] | None]
+    shape: list[int]
+    scores_shape: list[int]
+    curve: list[CurvePoint]
+    shown: list[ExampleRow]
+
+
+class AuditResult(_Needed, total=False):
+    """What an audit found about one model.
+
+    name: of the model.
+    settings: what was asked for.
+    summary: figure -> value, with _low and _high the ends of its interval; None was skipped.
+    rows: column -> one entry per row; a column that was not measured is None.
+    shape, scores_shape: of an input, and of its scores as a picture of them lies.
+    curve: over radii up to the largest that was looked at.
+    shown: the example rows.
+    config: what identifies the settings.
+    names, classes: of the scores and classes, where known.
+    counts: figure -> how many rows are behind it.
+    figures: how to read those of the summary that are not in FIGURES.
+    skipped: what was not measured.
+    assumptions: those of the proof, where there was one.
+    durations: measure -> seconds, over all workers.
+    """
+
+    config: dict[str, Any]
+    names: list[str] | None
+    classes: list[str] | None
+    class_count: int
+    counts: dict[str, int]
+    figures: list[dict[str, str]]
+    skipped: list[Skipped]
+    assumptions: str | None
+    durations: dict[str, float]
+    versions: dict[str, str]
+    date: str
+    seconds: float
