@@ -30,6 +30,7 @@ from r2et.models import MLP
 from r2et.region import L2
 from r2et.train import fit
 from r2et.train.recipe import RECIPES
+from r2et.version import __version__
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -201,6 +202,22 @@ def test_links_lead_somewhere(page):
             assert (page.parent / link).exists(), link
 
 
-def test_the_readmes_commands_exist():
-    made = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.M))
-    assert {"demo", "test", "lint", "perf", "docs"} <= made
+def test_the_commands_of_readme_and_contributing_exist():
+    made = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.M))
+    for page in ("README.md", "CONTRIBUTING.md"):
+        text = (ROOT / page).read_text()
+        named = re.findall(r"^make ([a-z-]+)", text, re.M) + re.findall(r"`make ([a-z-]+)`", text)
+        assert {"test", "lint"} & set(named)
+        assert set(named) <= made
+
+
+def test_contributing_names_files_that_exist():
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    named = re.findall(r"`((?:src|tests|docs|perf|checks)/[^`]*)`", text)
+    assert named
+    assert not [path for path in named if not (ROOT / path).exists()]
+
+
+def test_a_citation_is_of_this_version():
+    version = re.search(r"^version: (.+)$", (ROOT / "CITATION.cff").read_text(), re.M)
+    assert version[1] == __version__
