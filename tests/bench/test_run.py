@@ -318,6 +318,8 @@ def test_half_a_row_replaces_no_whole_one(whole, tmp_path):
         path.unlink()
     outcome = run_table("table9", bench_run.GRID, Runner(copy, "here", budget=-1.0))
     assert {p.name: p.read_text() for p in (copy / "claims" / "table9").iterdir()} == before
+    table = (copy / "table9.md").read_text()
+    assert table == (whole[0] / "table9.md").read_text()  # shown as they were
     sentence = "bench: 2 of 2 rows of table9 are not whole: the time was up, or a worker died; "
     assert outcome.notes == [f"{sentence}the same command goes on with them."]
     fewer = tmp_path / "fewer"

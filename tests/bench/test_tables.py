@@ -1,5 +1,6 @@
 """Tables made of claims: who wins, what is significant, what is missing; the papers' figures."""
 
+import html
 import json
 from dataclasses import replace
 from inspect import signature
@@ -24,8 +25,8 @@ from r2et.bench.papers import (
 from r2et.bench.record import Record
 from r2et.bench.registry import BENCHMARKS, TABLE_CANDIDATES, dataset_title
 from r2et.bench.result_table import make_table
-from r2et.bench.table_formats import latex, markdown, missing, page
-from r2et.bench.table_plan import ResultColumn, TableSpec, precision
+from r2et.bench.table_formats import LEGEND, latex, markdown, missing, page, tex
+from r2et.bench.table_plan import COARSE, ResultColumn, TableSpec, gathered, precision
 from r2et.bench.train_task import TrainTask
 from r2et.errors import InputError
 from r2et.train import RECIPES, fit
@@ -138,9 +139,10 @@ def test_what_rests_on_ties_is_marked_and_not_compared():
 def test_every_format_says_what_its_marks_mean():
     picked = replace(claim("wd", [0.7, 0.8]), chosen={"weight_decay": 0.125})
     table = made(picked, claim("r2et", [0.9, 0.9]))
+    for line in LEGEND:
+        assert tex(line) in latex(table)
+        assert html.escape(line) in page("Title", [table])
     for text in (latex(table), page("Title", [table])):
-        assert "Bold: the best; underlined: the next." in text
-        assert "of the same sign with every seed" in text
         assert "0.125" in text
     assert r"\label{tab:table1-adult}" in latex(table)
     assert "needs \\usepackage{booktabs}" in latex(table)
@@ -356,6 +358,29 @@ def test_vanilla_is_no_retraining():
         "vanilla": ("", ""),
         "wd": ("best", ""),
     }
+
+
+def test_thickness_at_few_points_is_said_to_be_an_upper_estimate():
+    columns = {column.key: column for column in table_spec("table5", "adult").columns}
+    coarse, fine = (
+        Record({}, {"adversarial": 0.5, "gap": 0.1, "points": n}, name=f"of {n}") for n in (10, 201)
+    )
+    assert gathered(columns["thickness"], [fine, coarse], None).unreliable == (COARSE.format(10),)
+    assert gathered(columns["thickness"], [fine], None).unreliable == ()
+    assert gathered(columns["mean_gap"], [coarse], None).unreliable == ()
+
+
+def test_the_numbers_of_a_column_are_those_of_its_seeds():
+    column = precision("P", "er", None)
+    first = {"precision": 0.5, "precision_rows": [0.0, 1.0], "tied_rows": 1, "rows": 2}
+    second = {"precision": 0.25, "precision_rows": [0.5, 0.0], "tied_rows": 0, "rows": 2}
+    records = [Record({}, measured, name=name) for name, measured in (("a", first), ("b", second))]
+    values = gathered(column, records, 0.9)
+    assert values.seeds == (0.5, 0.25)
+    assert values.rows == (0.25, 0.5)
+    assert (values.records, values.reported, values.tied) == (("a", "b"), 0.9, 0.5)
+    assert gathered(column, [records[0], Record({}, failed="why")], None).failed == "why"
+    assert gathered(column, [Record({}, {"precision": None})], None).failed is not None
 
 
 def test_the_page_names_how_a_retraining_stops():
