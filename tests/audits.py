@@ -155,6 +155,8 @@ def hostile():
     whole["settings"]["region"] = HOSTILE
     whole["versions"][HOSTILE] = HOSTILE
     whole["date"] = HOSTILE
+    whole["figures"] = [{"name": "own", "label": HOSTILE, "meaning": "{k.real}", "group": HOSTILE}]
+    whole["summary"]["own"] = 0.5
     return whole
 
 

@@ -16,8 +16,18 @@ __all__ = ["R2ETClassifier", "__version__", "audit"]
 # Imported when they are asked for: `import r2et` should not wait for torch.
 NAMES = {"R2ETClassifier": "r2et.estimator"}
 PACKAGES = (
-    *("attack", "audit", "certify", "data", "engine", "explain", "metrics", "models", "penalty"),
-    *("rank", "region", "train"),
+    "attack",
+    "audit",
+    "certify",
+    "data",
+    "engine",
+    "explain",
+    "metrics",
+    "models",
+    "penalty",
+    "rank",
+    "region",
+    "train",
 )
 
 

@@ -99,7 +99,9 @@ def compared(rows: int = AUDITED, seed: int = 0, *, progress: bool = False) -> C
             )
             audits.append(
                 audit(
-                    *(done.model, *data.test),
+                    done.model,
+                    data.test.x,
+                    data.test.y,
                     k=data.k,
                     region=L2(RADIUS),
                     budget="fast",

@@ -88,6 +88,11 @@ def changed(path, value):
         (("shown", 1, "steps", 2, "radius"), "big",
          "shown[1].steps[2].radius must be a number from 0 on, got big."),
         (("shown", 0), 5, "shown[0] must be an object with steps, got 5."),
+        (("figures",), 5, "figures must be null or a list of objects, got 5."),
+        (("figures",), [{"name": "a"}], "figures[0] must be an object with name, label, and"),
+        (("figures",), [{"name": "a", "label": "A", "colour": "red"}], "figures[0] must be an"),
+        (("figures",), [{"name": "a", "label": "A", "unit": "m"}],
+         "figures[0] must be a figure, got Figure: unit must be one of share,"),
     ],
 )  # fmt: skip
 def test_what_does_not_fit_is_named(path, value, sentence, tmp_path):

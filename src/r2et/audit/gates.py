@@ -11,8 +11,13 @@ from r2et.wording import rows_text
 
 # The figures that a bar can be set for.
 GATES = (
-    *("precision_strong", "precision_er", "precision_noise", "certified_share"),
-    *("certified_precision", "auc_clean", "auc_attacked"),
+    "precision_strong",
+    "precision_er",
+    "precision_noise",
+    "certified_share",
+    "certified_precision",
+    "auc_clean",
+    "auc_attacked",
 )
 
 

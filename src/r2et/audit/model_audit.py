@@ -14,10 +14,23 @@ from r2et.wording import proved_radius, rows_text
 
 # The order on a terminal; what only this audit knows of follows.
 LINES = (
-    *("auc_clean", "auc_linear", "auc_attacked", "certified_precision", "precision_strong"),
-    *("precision_er", "precision_noise", "certified_share", "radius_certified_median"),
-    *("radius_attacked_median", "thickness_probability", "distinct_top_k", "largest_top_k_share"),
-    *("dffot", "comprehensiveness", "sufficiency", "sensitivity"),
+    "auc_clean",
+    "auc_linear",
+    "auc_attacked",
+    "certified_precision",
+    "precision_strong",
+    "precision_er",
+    "precision_noise",
+    "certified_share",
+    "radius_certified_median",
+    "radius_attacked_median",
+    "thickness_probability",
+    "distinct_top_k",
+    "largest_top_k_share",
+    "dffot",
+    "comprehensiveness",
+    "sufficiency",
+    "sensitivity",
 )
 
 

@@ -45,7 +45,18 @@ def command(
 
     torch.set_num_threads(1)
     asked = Request(
-        *(model, data, k, radius, norm, weights, target, name, gate, fail_under, bounds, frozen)
+        model,
+        data,
+        k=k,
+        radius=radius,
+        norm=norm,
+        weights=weights,
+        target=target,
+        name=name,
+        gate=gate,
+        fail_under=fail_under,
+        bounds=bounds,
+        frozen=frozen,
     )
     notes: list[str] = []
 

@@ -17,7 +17,15 @@ from r2et.audit.measures.predictions import CLEAN
 from r2et.audit.measures.proofs import CERTIFIED
 
 for _measure in (
-    *(CLEAN, CERTIFIED, STRONG, SMALLEST, NOISE_FLOOR, THICKNESS, FAITHFULNESS, PAPERS, CURVATURE),
+    CLEAN,
+    CERTIFIED,
+    STRONG,
+    SMALLEST,
+    NOISE_FLOOR,
+    THICKNESS,
+    FAITHFULNESS,
+    PAPERS,
+    CURVATURE,
 ):
     register(_measure)
 
