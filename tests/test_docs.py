@@ -172,6 +172,7 @@ def test_every_package_has_its_reference():
     assert public - {"cli"} <= made
 
 
+@pytest.mark.slow
 def test_the_site_builds_without_a_warning(tmp_path):
     pytest.importorskip("mkdocs", reason="the site needs the extra docs (make docs)")
     pytest.importorskip("mkdocstrings", reason="the site needs the extra docs (make docs)")

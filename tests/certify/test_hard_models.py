@@ -45,7 +45,7 @@ class Many(nn.Module):
     [
         IntervalCertifier(relaxation="linear"),
         IntervalCertifier(relaxation="interval"),
-        HessianCertifier(),
+        pytest.param(HessianCertifier(), marks=pytest.mark.slow),
     ],
 )
 def test_gradients_that_are_added_up_are_rounded_each_time(certifier):

@@ -147,7 +147,7 @@ def test_hunt_in_deep_networks(act):
 
 
 @pytest.mark.parametrize("act", [nn.ReLU, nn.Softplus, nn.GELU])
-@pytest.mark.parametrize("relaxation", ["linear", "interval"])
+@pytest.mark.parametrize("relaxation", [pytest.param("linear", marks=pytest.mark.slow), "interval"])
 def test_hunt_in_convolutions(act, relaxation):
     settings = {"relaxation": relaxation, "splits": 2, "attacked": relaxation == "linear"}
     hunt(make(lambda: cnn(act)), randn(2, 2, 8, 8), 5, "l2", **settings | {"attacked": False})

@@ -6,6 +6,8 @@ from audits import HOSTILE, NAMES, colour, hostile, image, kept, ranked, several
 from r2et.report import page
 from r2et.wording import significant
 
+pytestmark = pytest.mark.slow  # test_page.py reads the same pages without a browser
+
 MAKERS = {
     "tabular": lambda: [tabular()],
     "image": lambda: [image()],
