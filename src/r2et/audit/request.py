@@ -17,10 +17,11 @@ from r2et.audit.loading import (
     open_rows,
 )
 from r2et.audit.model_audit import Audit
-from r2et.audit.run import audit, weights_digest
+from r2et.audit.run import audit
 from r2et.config import Configurable, config_key
 from r2et.errors import InputError, require
 from r2et.files import check_writable
+from r2et.models.weights import weights_digest
 from r2et.region import L2, Linf, NormBall
 
 WHERE = "audit"

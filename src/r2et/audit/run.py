@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import hashlib
 import math
 import os
 import platform
@@ -40,6 +39,7 @@ from r2et.explain import Explainer
 from r2et.metrics.features import baseline_of
 from r2et.models.logits_check import check_logits
 from r2et.models.output import batched_logits
+from r2et.models.weights import weights_digest
 from r2et.progress import bar
 from r2et.region import L2, Region
 from r2et.results import FIGURES, FORMAT
@@ -168,17 +168,6 @@ def identity(model: nn.Module, settings: AuditSettings) -> dict[str, Any]:
         "weights": weights_digest(model),
         "settings": settings.config(),
     }
-
-
-def weights_digest(model: nn.Module) -> str:
-    """What tells a model's weights and buffers from others."""
-    sha256 = hashlib.sha256()
-    for name, value in model.state_dict().items():
-        sha256.update(name.encode())
-        if isinstance(value, Tensor):
-            raw = value.detach().cpu().contiguous().view(-1).view(torch.uint8)
-            sha256.update(raw.numpy().tobytes())
-    return sha256.hexdigest()
 
 
 def _waiting(

@@ -22,8 +22,8 @@ from r2et.data import Data, Split
 from r2et.errors import R2ETError, require
 from r2et.metrics import split_auc
 from r2et.models import smooth
+from r2et.models.weights import copied_weights
 from r2et.train import Recipe, fit, recipe
-from r2et.train.checkpoint import copied
 from r2et.train.defaults import default_network
 
 
@@ -129,7 +129,7 @@ class TrainTask(BenchTask):
         expected = f"a torch.nn.Module from {self.recipe}.train"
         require(isinstance(trained, nn.Module), "bench", "the result", expected, trained)
         measured = {"auc_validation": split_auc(trained, data.val)}
-        return TaskResult(measured, network=format_weights(copied(trained.state_dict())))
+        return TaskResult(measured, network=format_weights(copied_weights(trained)))
 
     def _fit(self, settings: Recipe, inputs: tuple[TaskInput, ...]) -> TaskResult:
         benchmark, data = self.benchmark, self.benchmark.load()
@@ -162,7 +162,7 @@ class TrainTask(BenchTask):
             "stopped": trained.record["stopped"],
         }
         doubts = tuple(dict.fromkeys(str(warning.message) for warning in caught))
-        return TaskResult(measured, doubts, format_weights(copied(trained.model.state_dict())))
+        return TaskResult(measured, doubts, format_weights(copied_weights(trained.model)))
 
     def _start(self, own: Method, data: Data) -> nn.Module:
         """A method's own network, or the one that recipes get here."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
 import os
@@ -18,6 +17,7 @@ from r2et.errors import InputError, require
 from r2et.files import write
 from r2et.models.folder import contents, folder_path, make_folder
 from r2et.models.storage import DESCRIPTION
+from r2et.models.weights import copied_weights, tensors_digest, weights_digest
 
 FORMAT = "r2et-checkpoint/2"
 NAME = "checkpoint.pt"
@@ -93,7 +93,7 @@ class Folder:
 
     def weights(self, model: nn.Module) -> None:
         """Write a network that only its owner's code can build: its weights alone."""
-        self._write(WEIGHTS, format_weights(copied(model.state_dict())))
+        self._write(WEIGHTS, format_weights(copied_weights(model)))
 
     def _write(self, name: str, content: bytes) -> None:
         try:
@@ -112,26 +112,11 @@ def identity(model: nn.Module, data: Data, config: dict[str, Any]) -> dict[str, 
     return {
         "format": FORMAT,
         "model": repr(model),
-        "weights": digest(model.state_dict()),
-        "data": digest({"x": data.train.x, "y": data.train.y}),
-        "validation": digest({"x": data.val.x, "y": data.val.y}),
+        "weights": weights_digest(model),
+        "data": tensors_digest({"x": data.train.x, "y": data.train.y}),
+        "validation": tensors_digest({"x": data.val.x, "y": data.val.y}),
         **config,
     }
-
-
-def digest(tensors: dict[str, Tensor]) -> str:
-    """SHA-256 of tensors and their names."""
-    sha256 = hashlib.sha256()
-    for name, value in tensors.items():
-        value = value.detach().cpu().contiguous()
-        sha256.update(f"{name} {value.dtype} {tuple(value.shape)}".encode())
-        sha256.update(value.flatten().view(torch.uint8).numpy().tobytes())
-    return sha256.hexdigest()
-
-
-def copied(weights: dict[str, Tensor]) -> dict[str, Tensor]:
-    """A state_dict that later steps do not change."""
-    return {name: value.detach().cpu().clone() for name, value in weights.items()}
 
 
 def folder(out: str | os.PathLike[str] | None, identity: dict[str, Any]) -> Folder | None:

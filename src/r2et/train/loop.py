@@ -15,8 +15,9 @@ from r2et.data import Data
 from r2et.errors import InputError, R2ETError, first_line
 from r2et.explain import Explainer
 from r2et.metrics import split_auc
+from r2et.models.weights import copied_weights
 from r2et.progress import Advance, bar
-from r2et.train.checkpoint import Folder, copied
+from r2et.train.checkpoint import Folder
 from r2et.train.distributed import Distributed
 from r2et.train.protocol import reaches
 from r2et.train.recipe import Recipe
@@ -78,7 +79,7 @@ class Loop:
         self.model, self.data, self.recipe, self.settings = model, data, recipe, settings
         self.distributed, self.folder = distributed, folder
         self.state = State()
-        self.kept = copied(model.state_dict())
+        self.kept = copied_weights(model)
         self.explainer = explainer or recipe.explainer
         # What the caller holds in eval mode inside a network that trains, stays so.
         self.resting = [m for m in model.modules() if model.training and not m.training]
@@ -271,7 +272,7 @@ class Loop:
         # Until an epoch reaches the threshold, the best so far stands in.
         wanted = {"last": True, "best": better, "above": above or (better and not state.met)}
         if wanted[settings.keep]:
-            self.kept, state.kept_epoch = copied(self.model.state_dict()), state.epoch + 1
+            self.kept, state.kept_epoch = copied_weights(self.model), state.epoch + 1
         patience = self.recipe.patience
         if patience is not None and validation_auc is not None:
             aucs = [-math.inf if e["auc"] is None else float(e["auc"]) for e in state.history]
@@ -285,7 +286,7 @@ class Loop:
             return
         self.folder.save(
             {
-                "model": copied(self.model.state_dict()),
+                "model": copied_weights(self.model),
                 "kept": self.kept,
                 "optimizer": self.optimizer.state_dict(),
                 "state": vars(self.state),

@@ -73,21 +73,18 @@ def attacked_radius(columns: Columns) -> Tensor:
     return smallest_radius
 
 
+# The radius attacked is that of all attacks; the strong one is the first of them.
 STRONG = Measure(
     "strong",
     strong,
     {
         FIGURES["precision_strong"]: Mean("precision_strong", (0.0, 1.0)),
+        FIGURES["radius_attacked_median"]: Median("radius_attacked"),
         FIGURES["auc_attacked"]: Auc("logits_strong"),
     },
-    ("precision_strong", "distance_strong"),
+    ("precision_strong", "distance_strong", "radius_attacked"),
 )
-SMALLEST = Measure(
-    "smallest",
-    smallest,
-    {FIGURES["radius_attacked_median"]: Median("radius_attacked")},
-    ("radius_attacked",),
-)
+SMALLEST = Measure("smallest", smallest)
 PAPERS = Measure(
     "papers",
     papers,
