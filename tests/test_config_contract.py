@@ -19,6 +19,7 @@ from torch import nn
 
 import r2et
 from r2et.attack import Attack
+from r2et.certify import Certifier
 from r2et.config import Configurable, config_key, differences, plain
 from r2et.data.column import Column
 from r2et.data.schema import Schema
@@ -30,7 +31,7 @@ from r2et.penalty import SSR, Penalty
 from r2et.region import L2, Feasible, Linf, Region
 from r2et.train import RECIPES
 
-BASES = (Region, Explainer, Attack, Penalty)
+BASES = (Region, Explainer, Attack, Certifier, Penalty)
 NAMES = ("Settings", "Config", "Recipe", "Request")  # how classes of settings are called
 DEFAULTS = Path(__file__).with_name("config_defaults.json")
 
@@ -97,7 +98,7 @@ ALTERNATIVES: tuple[Any, ...] = (
     *(OTHER_SCHEMA, {"n_steps": 3}, ("pay",), {"age": 2.0, "pay": 3.0}, "all"),
     *("abs", "signed", "sum", "probability", "closest", "fast", "last", "best", "linf", "left"),
     *("exponential", "exact", "autograd", "difference", "product", "argmax", "none", "uniform"),
-    *("DeepLift", "0.weight", "other.csv", "auc_clean"),
+    *("DeepLift", "0.weight", "other.csv", "auc_clean", "interval"),
 )
 # Settings that can only be as they are by default.
 FIXED = {

@@ -1,10 +1,9 @@
-"""The rule of every activation, against brute force over random intervals."""
+"""The ranges and lines of every curve, against brute force over random intervals."""
 
 import pytest
 import torch
 
-from r2et.certify.activation import activation
-from r2et.certify.forms import line
+from r2et.certify.operators.curves import curve
 
 CASES = {
     "relu": ("relu", 0.0),
@@ -41,7 +40,7 @@ def intervals(count=1000, points=400):
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("order", [0, 1, 2, 3])
 def test_ranges_are_exact(name, order):
-    kind = activation(*CASES[name])
+    kind = curve(*CASES[name])
     low, high, points = intervals()
     least, most = kind.range(order, low, high)
     values = kind.curves[order](points)
@@ -63,7 +62,7 @@ def test_ranges_are_exact(name, order):
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("order", [1, 2, 3])
 def test_each_curve_is_the_derivative_of_the_one_before(name, order):
-    kind = activation(*CASES[name])
+    kind = curve(*CASES[name])
     z = torch.linspace(-4.03, 4.01, 97, dtype=torch.float64)
     step = 1e-5
     slope = (kind.curves[order - 1](z + step) - kind.curves[order - 1](z - step)) / (2 * step)
@@ -73,9 +72,9 @@ def test_each_curve_is_the_derivative_of_the_one_before(name, order):
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("order", [0, 1])
 def test_the_curve_stays_between_its_lines(name, order):
-    kind = activation(*CASES[name])
+    kind = curve(*CASES[name])
     low, high, points = intervals()
-    rate, least, most = line(kind, order, low, high)
+    rate, least, most = kind.line(order, low, high)
     left = kind.curves[order](points) - rate * points
     assert bool((least <= left.amin(0) + 1e-12).all())
     assert bool((most >= left.amax(0) - 1e-12).all())

@@ -7,10 +7,12 @@ from torch.nn.utils.parametrizations import orthogonal, weight_norm
 
 from nets import make, randn
 from r2et.certify import HessianCertifier, IntervalCertifier
-from r2et.certify.boxes import Ball, forward
-from r2et.certify.question import Question
-from r2et.certify.rounding import rounding, unit_of
-from r2et.certify.tracing import trace
+from r2et.certify.bounds.interval_bounds import Ball
+from r2et.certify.bounds.propagation import interval_bounds
+from r2et.certify.bounds.rounding import rounding, unit_of
+from r2et.certify.graph import graph_of
+from r2et.certify.operators.linear import Dense
+from r2et.certify.problem import CertificationProblem
 from r2et.explain import Gradient
 from r2et.models import smooth
 from r2et.rank import precision_at_k
@@ -54,15 +56,19 @@ def test_what_torch_computes_is_in_the_interval_of_a_point(name, dtype):
     layer = nn.Sequential(LAYERS[name]()).eval()
     z = torch.cat([torch.linspace(-120, 120, 40_001), 10 ** torch.linspace(-30, 2, 9_999)])
     z = torch.cat([z, -z])[:, None].to(dtype)
-    program = trace("test", layer, z).exact()
-    trail = forward(program, Ball(z.double(), z.new_zeros(len(z)).double(), "l2", unit_of(dtype)))
+    graph = graph_of("test", layer, z)
+    ball = Ball(z.double(), z.new_zeros(len(z)).double(), "l2", unit_of(dtype))
+    ones = torch.ones(len(z), dtype=torch.long)  # the logit itself is explained
+    boxes = interval_bounds(graph, ball, ones, "logit") | interval_bounds(
+        graph, ball, ones, "logit", end=graph.logits
+    )
     point = z.clone().requires_grad_()
     out = layer(point + 0)
     (slope,) = torch.autograd.grad(out.sum(), point)
     off = point.detach() != 0  # a kink has no derivative
-    for box, found in ((trail.boxes[1], out.detach()), (trail.slopes[1], slope)):
-        good = (box.low <= found.double()) & (found.double() <= box.high)
-        assert bool((good | ~off).all())
+    for value, real in ((graph.logits, out.detach()), (graph.gradient, slope)):
+        held = (boxes[value].low <= real.double()) & (real.double() <= boxes[value].high)
+        assert bool((held | ~off).all())
 
 
 def test_gradients_below_the_normal_numbers_prove_nothing():
@@ -102,10 +108,11 @@ def test_factors_of_the_gradient_may_underflow(of, certifier):
 
 def test_what_normalizing_rounds_away_is_not_proved():
     model = network([[50.0, 4.0, 5.0]], nn.Tanh(), [[1.0], [-1.0]])
-    question = Question.pose("test", model, Gradient(normalize=True), torch.ones(1, 3), 1, None)
+    explainer, x = Gradient(normalize=True), torch.ones(1, 3)
+    problem = CertificationProblem.from_model("test", model, explainer, x, 1, None)
     high = torch.tensor([[1.0, 2e38, 1e38], [1.0, 3e38, 1e38]], dtype=torch.float64)
-    assert question.visible(-high, high)[0] > 3e38 * torch.finfo(torch.float32).tiny
-    assert question.visible(-high, high)[1].isinf()
+    assert problem.visible(-high, high)[0] > 3e38 * torch.finfo(torch.float32).tiny
+    assert problem.visible(-high, high)[1].isinf()
 
 
 @pytest.mark.parametrize("limit", [1e-320, 1e-300, 1e30, 1e200, 1.7e308])
@@ -118,8 +125,9 @@ def test_any_limit_comes_to_an_end(limit):
 @pytest.mark.parametrize("norm", [orthogonal, weight_norm])
 def test_computed_weights_are_those_that_the_model_computes(norm):
     model = make(lambda: nn.Sequential(norm(nn.Linear(6, 6)), nn.ReLU(), nn.Linear(6, 3)))
-    program = trace("test", model, randn(2, 6)).exact()
-    assert torch.equal(program.steps[0].kind.weight, model[0].weight.double())
+    graph = graph_of("test", model, randn(2, 6))
+    first = next(operator for operator in graph.operators() if isinstance(operator, Dense))
+    assert torch.equal(first.matrix, model[0].weight.double())
 
 
 def test_a_certificate_outlives_its_model():

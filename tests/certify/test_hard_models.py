@@ -40,14 +40,15 @@ class Many(nn.Module):
         return y + self.out(F.softplus(self.big(x)))
 
 
-@pytest.mark.parametrize(
-    "certifier",
-    [
-        IntervalCertifier(relaxation="linear"),
-        IntervalCertifier(relaxation="interval"),
-        pytest.param(HessianCertifier(), marks=pytest.mark.slow),
-    ],
-)
+CERTIFIERS = [
+    IntervalCertifier(relaxation="linear"),
+    IntervalCertifier(relaxation="interval"),
+    HessianCertifier(),
+]
+
+
+@pytest.mark.slow  # of 600 layers
+@pytest.mark.parametrize("certifier", CERTIFIERS)
 def test_gradients_that_are_added_up_are_rounded_each_time(certifier):
     model = Many().eval().requires_grad_(False)
     x, there = torch.tensor([[0.0, 0.0, -0.3]]), torch.zeros(1, 3)
@@ -115,29 +116,19 @@ class Does(nn.Module):
         return self.two(self.function(self, self.one(x)))
 
 
-def by_position(_, h):
-    ones, zeros = torch.ones(4), torch.zeros(4)
-    return torch.batch_norm(h, ones, zeros, zeros, ones, False, 0.1, 1e-5, False)
-
-
 REFUSED = {
-    "its arguments in another order": (by_position, r"got torch\.batch_norm \(call torch\.nn\.f"),
     "a scale": (lambda _, h: F.elu_(h, 1.0, 1.0, 3.0), "got elu with a scale"),
     "a bias dropped at random": (
         lambda m, h: torch.relu(h + F.dropout(m.one.bias, 0.5, True)),
-        "got random numbers",
+        "got bernoulli, a random number",
     ),
     "a random slope": (
         lambda m, h: torch.relu(h * F.rrelu(-m.one.bias.abs() - 1, training=True)),
-        "got random numbers",
+        "got rrelu_with_noise, a random number",
     ),
     "an exponential that overflows": (
         lambda _, h: F.softplus(h, threshold=100.0),
         r"got softplus with beta 1 and threshold 100 \(beta above 0, threshold in 15\.\.87\)",
-    ),
-    "a sum with a weight in the old place": (
-        lambda _, h: torch.add(torch.relu(h), h, alpha=2),
-        "got add with alpha",
     ),
 }
 
@@ -153,7 +144,7 @@ def test_what_is_not_what_it_looks_like_is_refused(name):
 def test_random_numbers_from_elsewhere_are_refused():
     draws = iter(range(1, 100))
     model = Does(lambda _, h: torch.relu(h * float(next(draws)))).eval().requires_grad_(False)
-    with pytest.raises(InputError, match="one that gives equal rows equal logits, got other ones"):
+    with pytest.raises(InputError, match="numbers that change with the data, the batch or by"):
         IntervalCertifier()(model, Gradient(), torch.rand(2, 3), k=1)
 
 

@@ -7,9 +7,9 @@ from torch import nn
 from nets import make, randn
 from r2et.attack import MinimumNorm
 from r2et.certify import HessianCertifier, IntervalCertifier
-from r2et.certify.boxes import Ball
-from r2et.certify.second import hessian_box
-from r2et.certify.tracing import trace
+from r2et.certify.bounds.hessian_bounds import hessian_box
+from r2et.certify.bounds.interval_bounds import Ball
+from r2et.certify.graph import graph_of
 from r2et.errors import InputError
 from r2et.explain import Gradient
 from r2et.models import MLP
@@ -36,10 +36,10 @@ def test_the_box_of_the_hessian_holds_it_everywhere_in_the_ball(act, classes):
     model = make(lambda: MLP(4, (6, 5), classes=classes, activation=act), dtype=torch.float64)
     x = randn(5, 4, dtype=torch.float64)
     target = torch.ones(5, dtype=torch.long)
-    program = trace("test", model, x)
+    graph = graph_of("test", model, x)
     radius = torch.full((5,), 0.2, dtype=torch.float64)
-    box = hessian_box(program, Ball(x, radius, "l2"), target, "log_odds")
-    point = hessian_box(program, Ball(x, 0 * radius, "l2"), target, "log_odds")
+    box = hessian_box(graph, Ball(x, radius, "l2"), target, "log_odds")
+    point = hessian_box(graph, Ball(x, 0 * radius, "l2"), target, "log_odds")
     assert torch.allclose(point.centre, exact_hessian(model, x, target), atol=1e-9)
     for there in L2(0.2).sample(x, 20):
         found = exact_hessian(model, there, target)
@@ -68,7 +68,7 @@ def test_the_box_of_the_hessian_holds_squares_of_a_derivative(units, radius, shi
     model = model.double().eval().requires_grad_(False)
     x, target = torch.zeros(1, 2, dtype=torch.float64), torch.ones(1, dtype=torch.long)
     ball = Ball(x, torch.full((1,), radius, dtype=torch.float64), norm)
-    box = hessian_box(trace("test", model, x), ball, target, "log_odds")
+    box = hessian_box(graph_of("test", model, x), ball, target, "log_odds")
     grid = radius * torch.cartesian_prod(*[torch.linspace(-1, 1, 21, dtype=torch.float64)] * 2)
     grid = grid if norm == "linf" else grid[grid.norm(dim=1) <= radius]
     found = exact_hessian(model, grid, target.expand(len(grid)))
@@ -101,7 +101,7 @@ def test_the_box_of_a_second_derivative_holds_each_of_its_parts(model, target, r
     model = model.eval().requires_grad_(False)
     x, target = torch.zeros(1, 1, dtype=torch.float64), torch.tensor([target])
     ball = Ball(x, torch.full((1,), radius, dtype=torch.float64), "l2")
-    box = hessian_box(trace("test", model, x), ball, target, "log_odds")
+    box = hessian_box(graph_of("test", model, x), ball, target, "log_odds")
     points = torch.linspace(-radius, radius, 101, dtype=torch.float64)[:, None]
     found = exact_hessian(model, points, target.expand(101))
     assert bool(((box.low - 1e-12 <= found) & (found <= box.high + 1e-12)).all())

@@ -11,7 +11,7 @@ from r2et.errors import InputError
 from r2et.explain import Gradient
 from r2et.models import MLP
 from r2et.penalty import CertifiedRanking
-from r2et.penalty.certified import alike
+from r2et.penalty.certified import rows_alike
 from r2et.rank import ranking
 
 N, K = 6, 2
@@ -84,33 +84,35 @@ def test_far_rows_of_the_same_set_are_counted():
     # Sets that differ by one feature are 2 apart.
     other = math.exp(-2 / 0.5)
     exact = [math.log(math.exp(a) + (5 - math.exp(a)) * other) for a in logs]
-    assert alike(scores, x, 2, 1.0).tolist() == pytest.approx(exact)
+    assert rows_alike(scores, x, 2, 1.0).tolist() == pytest.approx(exact)
     # Rows 0 and 1, 1 and 2, ... are neighbours now, and no longer counted.
     counts = [(2, 2), (2, 1), (2, 1), (3, 0), (2, 2)]
     near = [math.log(same + apart * other) for same, apart in counts]
-    assert alike(scores, x, 2, 10.0).tolist() == pytest.approx(near)
-    assert alike(scores, x, 2, 1e9).tolist() == [0.0] * 5
+    assert rows_alike(scores, x, 2, 10.0).tolist() == pytest.approx(near)
+    assert rows_alike(scores, x, 2, 1e9).tolist() == [0.0] * 5
 
 
 @pytest.mark.parametrize(("norm", "near"), [("l2", 1.4), ("linf", 0.9)])
 def test_near_is_meant_in_the_norm_of_the_ball(norm, near):
     scores = torch.tensor([FIRST, FIRST], dtype=torch.float64)
     x = torch.tensor([[0.0, 0.0], [1.0, 1.0]], dtype=torch.float64)
-    assert alike(scores, x, 2, near, norm).tolist() == pytest.approx([math.log(2)] * 2)
-    assert alike(scores, x, 2, near + 0.2, norm).tolist() == [0.0, 0.0]
+    assert rows_alike(scores, x, 2, near, norm).tolist() == pytest.approx([math.log(2)] * 2)
+    assert rows_alike(scores, x, 2, near + 0.2, norm).tolist() == [0.0, 0.0]
 
 
 def test_alike_is_differentiable_and_does_not_see_the_order_of_features():
     torch.manual_seed(0)
     scores, x = torch.rand(7, N).double(), torch.rand(7, 3).double()
     shuffled = torch.randperm(N)
-    torch.testing.assert_close(alike(scores[:, shuffled], x, K, 0.1), alike(scores, x, K, 0.1))
-    with_border = alike(scores, x, K, 0.1)
+    torch.testing.assert_close(
+        rows_alike(scores[:, shuffled], x, K, 0.1), rows_alike(scores, x, K, 0.1)
+    )
+    with_border = rows_alike(scores, x, K, 0.1)
     assert bool((with_border >= 0).all())
     assert bool((with_border <= math.log(7)).all())
     # The border is a constant of the derivative: compare with one that is held still.
     point = scores.clone().requires_grad_()
-    (slope,) = torch.autograd.grad(alike(point, x, K, 0.1).sum(), point)
+    (slope,) = torch.autograd.grad(rows_alike(point, x, K, 0.1).sum(), point)
     border = scores.topk(K + 1, 1).values[:, K - 1 :].mean(1, keepdim=True)
 
     def held(s):

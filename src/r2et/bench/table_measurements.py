@@ -133,13 +133,9 @@ class StrongAttackPrecision(Measurement):
 class CertifiedShare(Measurement):
     """The proved radius of each row, and the share of rows proved at the benchmark's radius."""
 
-    def _certifier_config(self, benchmark: BenchmarkConfig) -> dict[str, Any]:
-        limit = 3 * benchmark.radius
-        return {"name": "IntervalCertifier", "version": 1, "limit": limit, "defaults": []}
-
     def settings(self, benchmark: BenchmarkConfig, **options: Any) -> dict[str, Any]:
         return {
-            "certifier": self._certifier_config(benchmark),
+            "certifier": IntervalCertifier(limit=3 * benchmark.radius),
             "explainer": benchmark.judged,
             "k": benchmark.k,
             "rows": options.get("rows") or benchmark.certified_rows,

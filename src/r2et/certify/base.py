@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from torch import Tensor, nn
 
+from r2et.config import Configurable
 from r2et.errors import require
 from r2et.explain import Explainer
 
@@ -29,12 +30,12 @@ class Certificate:
 
     def precision_at(self, radius: float) -> Tensor:
         """(B,) proved lower bound of P@k for all changes of this size; 1 within `self.radius`."""
-        good = isinstance(radius, int | float) and 0 <= radius < math.inf
-        require(good, "precision_at", "radius", "0 or more and finite", radius)
+        is_valid = isinstance(radius, int | float) and 0 <= radius < math.inf
+        require(is_valid, "precision_at", "radius", "0 or more and finite", radius)
         return self.precision(radius)
 
 
-class Certifier(ABC):
+class Certifier(Configurable, ABC):
     """Looks for the largest ball around each row in which its top k cannot change."""
 
     @abstractmethod

@@ -9,15 +9,12 @@ from typing import final
 import torch
 from torch import Tensor, nn
 
-from r2et.certify.activation import Activation
 from r2et.certify.base import Certificate, Certifier
-from r2et.certify.boxes import Ball, Norm
-from r2et.certify.features import check_gradient, gradient_box
-from r2et.certify.question import Question
-from r2et.certify.rounding import rounding, unit_of
-from r2et.certify.search import largest_radius
-from r2et.certify.second import hessian_box
-from r2et.certify.steps import MaxPool
+from r2et.certify.bounds.hessian_bounds import hessian_box
+from r2et.certify.bounds.interval_bounds import Ball, Norm
+from r2et.certify.bounds.rounding import rounding, unit_of
+from r2et.certify.problem import CertificationProblem
+from r2et.certify.search.bisection import largest_radius
 from r2et.errors import InputError, require
 from r2et.explain import Explainer, Gradient
 from r2et.rank.bounds import score_jacobian
@@ -33,9 +30,15 @@ class HessianCertifier(Certifier):
     """The radius r = min over pairs of h(x, i, j) / max over the ball of ||H_i - H_j|| (Prop. 4.5).
 
     The maximum is bounded by intervals of all second derivatives over the very ball of radius r,
-    so the result is a proof. samples: take the largest of this many random points instead; then it
-    is an estimate, sound=False. Piecewise-linear networks are refused: there H is 0 wherever it
+    so the result is a proof. Piecewise-linear networks are refused: there H is 0 wherever it
     exists, the quotient infinite, and the statement false, since gradients jump.
+
+    norm: l2 or linf.
+    limit: no radius above it is looked for.
+    tolerance: how far, relative, the bisection may stop below what it could prove.
+    samples: take the largest of this many random points instead of a bound; then the radius is an
+        estimate, sound=False.
+    seed: of these points.
     """
 
     norm: Norm = "l2"
@@ -49,12 +52,12 @@ class HessianCertifier(Certifier):
         require(self.norm in ("l2", "linf"), where, "norm", "l2 or linf", self.norm)
         for name in ("limit", "tolerance"):
             value = getattr(self, name)
-            good = isinstance(value, int | float) and 0 < value < math.inf
-            require(good, where, name, "positive and finite", value)
-        good = self.samples is None or (type(self.samples) is int and self.samples > 0)
-        require(good, where, "samples", "None or a positive whole number", self.samples)
-        good = type(self.seed) is int and 0 <= self.seed < 2**63
-        require(good, where, "seed", "a whole number, 0 or more", self.seed)
+            is_valid = isinstance(value, int | float) and 0 < value < math.inf
+            require(is_valid, where, name, "positive and finite", value)
+        is_valid = self.samples is None or (type(self.samples) is int and self.samples > 0)
+        require(is_valid, where, "samples", "None or a positive whole number", self.samples)
+        is_valid = type(self.seed) is int and 0 <= self.seed < 2**63
+        require(is_valid, where, "seed", "a whole number, 0 or more", self.seed)
 
     def __call__(
         self,
@@ -66,39 +69,39 @@ class HessianCertifier(Certifier):
         target: Tensor | int | None = None,
     ) -> Certificate:
         """Certify the top k of each row of x (B, ...); see IntervalCertifier for target."""
-        question = Question.pose("HessianCertifier", model, explainer, x, k, target)
-        _check_smooth(question)
-        with torch.no_grad():
-            check_gradient("HessianCertifier", question)
+        problem = CertificationProblem.from_model(
+            "HessianCertifier", model, explainer, x, k, target
+        )
+        _check_smooth(problem)
 
         def proved(radius: Tensor, rows: Tensor) -> Tensor:
-            part = question.rows(rows)
+            part = problem.rows(rows)
             return self._above(part, radius, model, k)[1]
 
         with torch.inference_mode(False), torch.no_grad():
             rows = len(x)
-            found = largest_radius(proved, rows, self.limit, self.tolerance, question.x.device)
-            found = found * (1 - 1e-6)
+            device = problem.x.device
+            radii = largest_radius(proved, rows, self.limit, self.tolerance, device)
+            certified = radii * (1 - 1e-6)
 
         def precision(radius: float) -> Tensor:
             with torch.inference_mode(False), torch.no_grad():
-                at = torch.full_like(found, radius)
-                above, _ = self._above(question, at, model, k)
-                stays = (question.top & ((~above).sum(2) - 1 < k)).sum(1).double() / k
-            return torch.where(found >= radius, 1.0, stays)
+                at = torch.full_like(certified, radius)
+                above, _ = self._above(problem, at, model, k)
+                stays = (problem.top & ((~above).sum(2) - 1 < k)).sum(1).double() / k
+            return torch.where(certified >= radius, 1.0, stays)
 
         sound = self.samples is None
         how = "a twice differentiable network" if sound else "the largest of a few samples"
-        return Certificate(
-            found, sound, repr(self), f"{how}; rounding by four times its size", precision
-        )
+        assumptions = f"{how}; rounding by four times its size"
+        return Certificate(certified, sound, repr(self), assumptions, precision)
 
     def _above(
-        self, part: Question, radius: Tensor, model: nn.Module, k: int
+        self, part: CertificationProblem, radius: Tensor, model: nn.Module, k: int
     ) -> tuple[Tensor, Tensor]:
         """(B, n, n): i stays above j within the radius; (B,): all of the top k above the rest."""
         n = part.x[0].numel()
-        size = max(1, BEND_NUMBERS // (n * n + part.program.width * n))
+        size = max(1, BEND_NUMBERS // (n * n + part.graph.width * n))
         parts = []
         for start in range(0, len(radius), size):
             rows = torch.arange(start, min(start + size, len(radius)), device=radius.device)
@@ -109,24 +112,26 @@ class HessianCertifier(Certifier):
         border = above[rows, order[:, :k, None], order[:, None, k:]]
         return above, border.flatten(1).all(1)
 
-    def _gaps(self, part: Question, radius: Tensor, model: nn.Module) -> Tensor:
+    def _gaps(self, part: CertificationProblem, radius: Tensor, model: nn.Module) -> Tensor:
         """(B, n, n) h(x, i, j) - radius * max ||H_i - H_j||, for the worse sign of score j."""
         clean, slack = part.clean, _slack(part, radius, self.norm)
         rows = clean if part.signed else part.side * clean
-        found: Tensor | None = None
+        lowest: Tensor | None = None
         for sign in (1.0,) if part.signed else (1.0, -1.0):
             factor = sign if part.signed else sign * part.side[:, :, None]
             gap = rows[:, :, None] - factor * clean[:, None]
             moved = radius[:, None, None] * self._steepest(part, radius, sign, model)
             low = gap - moved
-            found = low if found is None else torch.minimum(found, low)
-        assert found is not None
-        return found - 2 * (slack[:, :, None] + slack[:, None])
+            lowest = low if lowest is None else torch.minimum(lowest, low)
+        assert lowest is not None
+        return lowest - 2 * (slack[:, :, None] + slack[:, None])
 
-    def _steepest(self, part: Question, radius: Tensor, sign: float, model: nn.Module) -> Tensor:
+    def _steepest(
+        self, part: CertificationProblem, radius: Tensor, sign: float, model: nn.Module
+    ) -> Tensor:
         """(B, n, n) the largest ||H_i - sign H_j|| over the ball, bounded or sampled."""
         if self.samples is None:
-            box = hessian_box(part.program, part.ball(radius, self.norm), part.target, part.of)
+            box = hessian_box(part.graph, part.ball(radius, self.norm), part.target, part.of)
             most = _apart(box.centre, sign, self.norm)
             if box.spread is None:
                 return most
@@ -152,23 +157,19 @@ class HessianCertifier(Certifier):
         return largest
 
 
-def _check_smooth(question: Question) -> None:
-    for i in question.program.used():
-        kind = question.program.steps[i - 1].kind if i else None
-        jumps = isinstance(kind, Activation) and kind.kink is not None
-        jumps = jumps and kind.left[1] != kind.right[1]  # type: ignore[union-attr]
-        if jumps or isinstance(kind, MaxPool):
-            name = kind.name if isinstance(kind, Activation) else "max_pool2d"
-            why = "where gradients jump while H is 0 (use IntervalCertifier)"
-            raise InputError(f"HessianCertifier: model must be {SMOOTH}, got {name}, {why}.")
+def _check_smooth(problem: CertificationProblem) -> None:
+    kinked = [operator.name for operator in problem.graph.operators() if operator.kinked]
+    if kinked:
+        why = "where gradients jump while H is 0 (use IntervalCertifier)"
+        raise InputError(f"HessianCertifier: model must be {SMOOTH}, got {kinked[0]}, {why}.")
 
 
-def _slack(part: Question, radius: Tensor, norm: Norm) -> Tensor:
+def _slack(part: CertificationProblem, radius: Tensor, norm: Norm) -> Tensor:
     """(B, n) twice what rounding adds to the interval of the gradient over the ball."""
     ends: list[Tensor] = []
     low = high = torch.zeros_like(part.clean)
     for unit in (part.unit, 0.0):
-        box = gradient_box(part, Ball(part.x, radius, norm, unit))
+        box = part.gradient_box(Ball(part.x, radius, norm, unit))
         spread = torch.zeros_like(box.centre) if box.spread is None else box.spread
         spread = spread + rounding(8, unit, box.size) if unit else spread
         ends.append(spread.flatten(1))

@@ -5,28 +5,29 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, final
+from typing import ClassVar, Literal, TypeAlias, final
 
 import torch
 from torch import Tensor, nn
 
 from r2et.certify.base import Certificate, Certifier
-from r2et.certify.boxes import Norm
-from r2et.certify.features import Features, check_gradient, gradient_box
-from r2et.certify.pairs import Pairs, scores_over
-from r2et.certify.question import Question
-from r2et.certify.search import largest_radius
-from r2et.certify.splitting import proved_in_parts
-from r2et.certify.steps import Program
+from r2et.certify.bounds.interval_bounds import Norm
+from r2et.certify.bounds.pairwise_bounds import PairwiseBounds, scores_over
+from r2et.certify.bounds.per_feature_bounds import PerFeatureBounds
+from r2et.certify.bounds.propagation import linear_bounds
+from r2et.certify.graph import Graph
+from r2et.certify.problem import CertificationProblem
+from r2et.certify.search.bisection import largest_radius
+from r2et.certify.search.branch_and_bound import proved_in_parts
 from r2et.errors import require
 from r2et.explain import Explainer
 from r2et.progress import bar
 
 Relaxation: TypeAlias = Literal["auto", "linear", "interval"]
 
-# Numbers held at once, and the most that the linear forms of one row may take.
+# Numbers held at once, and the most that the linear bounds of one row may take.
 CHUNK_NUMBERS = 2**20
-FORM_NUMBERS = 2**23
+LINEAR_NUMBERS = 2**24
 DEEP_SPLITS = 4
 ASSUMPTIONS = (
     "IEEE arithmetic in the model's precision, sums in any order, elementary functions good to 8 "
@@ -39,14 +40,20 @@ ASSUMPTIONS = (
 class IntervalCertifier(Certifier):
     """A radius within which the top k of the gradient cannot change: a proof (SPEC 5).
 
-    norm: l2 or linf. limit: no radius above it is looked for. tolerance: how far, relative, the
-    bisection may stop below what it could prove. relaxation: "linear" follows every unit as a
-    linear function of the change of x; "interval" as an interval, which is cheaper and looser;
-    "auto" takes the first where the network is small enough for it. splits: how often a unit of a
-    piecewise-linear network that may switch is looked at on either side of its kink; each may
-    double the work where the rest of the proof fails; by default 4, and 0 for one hidden layer,
-    which rarely gains by it. chunk: rows at once.
+    norm: l2 or linf.
+    limit: no radius above it is looked for.
+    tolerance: how far, relative, the bisection may stop below what it could prove.
+    relaxation: "linear" follows every unit as a linear function of the change of x (linear bounds);
+        "interval" as an interval (IBP), which is cheaper and looser; "auto" takes the first where
+        the network is small enough for it.
+    splits: how often a unit of a piecewise-linear network that may switch is looked at on either
+        side of its kink (branch and bound); each may double the work where the rest of the proof
+        fails; by default 4, and 0 for one hidden layer, which rarely gains by it.
+    chunk: rows at once.
+    progress: show a bar.
     """
+
+    config_excluded: ClassVar[tuple[str, ...]] = ("chunk", "progress")
 
     norm: Norm = "l2"
     limit: float = 10.0
@@ -61,14 +68,14 @@ class IntervalCertifier(Certifier):
         require(self.norm in ("l2", "linf"), where, "norm", "l2 or linf", self.norm)
         for name in ("limit", "tolerance"):
             value = getattr(self, name)
-            good = isinstance(value, int | float) and 0 < value < math.inf
-            require(good, where, name, "positive and finite", value)
+            is_valid = isinstance(value, int | float) and 0 < value < math.inf
+            require(is_valid, where, name, "positive and finite", value)
         known = self.relaxation in ("auto", "linear", "interval")
         require(known, where, "relaxation", "auto, linear or interval", self.relaxation)
-        good = self.splits is None or (type(self.splits) is int and 0 <= self.splits <= 12)
-        require(good, where, "splits", "None or a whole number in 0..12", self.splits)
-        good = self.chunk is None or (type(self.chunk) is int and self.chunk > 0)
-        require(good, where, "chunk", "None or a positive whole number", self.chunk)
+        is_valid = self.splits is None or (type(self.splits) is int and 0 <= self.splits <= 12)
+        require(is_valid, where, "splits", "None or a whole number in 0..12", self.splits)
+        is_valid = self.chunk is None or (type(self.chunk) is int and self.chunk > 0)
+        require(is_valid, where, "chunk", "None or a positive whole number", self.chunk)
 
     def __call__(
         self,
@@ -85,77 +92,83 @@ class IntervalCertifier(Certifier):
         at x; nothing is said about what is predicted elsewhere. The radius holds for the gradient
         as the model's own arithmetic computes it, ties and all.
         """
-        question = Question.pose("IntervalCertifier", model, explainer, x, k, target)
+        problem = CertificationProblem.from_model(
+            "IntervalCertifier", model, explainer, x, k, target
+        )
         with torch.inference_mode(False), torch.no_grad():
-            check_gradient("IntervalCertifier", question)
 
             def proved(radius: Tensor, rows: Tensor) -> Tensor:
-                def border(part: Question, at: Tensor) -> Tensor:
+                def border(part: CertificationProblem, at: Tensor) -> Tensor:
                     bounds = self._bounds(part, at)
                     return bounds.border(part.top, part.side) > part.visible(*bounds.interval())
 
-                return self._in_chunks(question.rows(rows), radius, border)
+                return self._in_chunks(problem.rows(rows), radius, border)
 
             with bar("certify", total=None, show=self.progress):
-                found = largest_radius(
-                    proved, len(x), self.limit, self.tolerance, question.x.device
+                radius = largest_radius(
+                    proved, len(x), self.limit, self.tolerance, problem.x.device
                 )
-                splits = self._splits(question.program)
-                if splits and self._linear(question):
-                    found = self._split_further(question, found, splits)
+                splits = self._splits(problem.graph)
+                if splits and self._linear(problem):
+                    radius = self._split_further(problem, radius, splits)
         # A hair less, so that a copy in float32 is not above what was proved.
-        found = found * (1 - 1e-6)
+        certified = radius * (1 - 1e-6)
 
         def precision(radius: float) -> Tensor:
             with torch.inference_mode(False), torch.no_grad():
-                return self._precision(question, found, radius, k)
+                return self._precision(problem, certified, radius, k)
 
-        return Certificate(found, True, repr(self), ASSUMPTIONS, precision)
+        return Certificate(certified, True, repr(self), ASSUMPTIONS, precision)
 
-    def _splits(self, program: Program) -> int:
-        layers = program.piecewise_linear()
+    def _splits(self, graph: Graph) -> int:
+        layers = graph.piecewise_linear
         if self.splits is None:
             return DEEP_SPLITS if layers > 1 else 0
         return self.splits if layers else 0
 
-    def _split_further(self, question: Question, found: Tensor, splits: int) -> Tensor:
+    def _split_further(self, problem: CertificationProblem, known: Tensor, splits: int) -> Tensor:
         """Larger radii, up to four times as large, that hold when units are split."""
 
         def proved(radius: Tensor, rows: Tensor) -> Tensor:
-            def parts(part: Question, at: Tensor) -> Tensor:
+            def parts(part: CertificationProblem, at: Tensor) -> Tensor:
                 return proved_in_parts(part, at, self.norm, splits)
 
-            return self._in_chunks(question.rows(rows), radius, parts)
+            return self._in_chunks(problem.rows(rows), radius, parts)
 
         # Most rows cannot be helped: a little more is tried first.
-        more = (1 + 5 * self.tolerance) * found
-        rows = ((found > 0) & (more < self.limit)).nonzero().flatten()
+        more = (1 + 5 * self.tolerance) * known
+        rows = ((known > 0) & (more < self.limit)).nonzero().flatten()
         rows = rows[proved(more[rows], rows)] if len(rows) else rows
-        low, high = found.clone(), found.clone()
-        low[rows], high[rows] = more[rows], (4 * found[rows]).clamp(max=self.limit)
-        span = (low, high)
+        low, high = known.clone(), known.clone()
+        low[rows], high[rows] = more[rows], (4 * known[rows]).clamp(max=self.limit)
         return largest_radius(
-            proved, len(found), self.limit, self.tolerance, found.device, between=span
+            proved, len(known), self.limit, self.tolerance, known.device, between=(low, high)
         )
 
-    def _bounds(self, part: Question, radius: Tensor) -> Pairs | Features:
+    def _bounds(
+        self, part: CertificationProblem, radius: Tensor
+    ) -> PairwiseBounds | PerFeatureBounds:
         """What is known about the gradient over these balls."""
         ball = part.ball(radius, self.norm)
-        if self._linear(part):
-            scores = scores_over(part.program, ball, part.target, part.of)
-            return Pairs(scores, radius, self.norm, part.signed)
-        return Features(gradient_box(part, ball), part.unit, part.signed)
+        if not self._linear(part):
+            return PerFeatureBounds(part.gradient_box(ball), part.unit, part.signed)
+        sources, _ = part.graph.linear_suffix
+        bounds = linear_bounds(part.graph, ball, part.target, part.of, ends=sources)
+        return PairwiseBounds(scores_over(part.graph, ball, bounds), radius, self.norm, part.signed)
 
-    def _linear(self, part: Question) -> bool:
+    def _linear(self, part: CertificationProblem) -> bool:
         if self.relaxation != "auto":
             return self.relaxation == "linear"
-        return part.x[0].numel() * part.program.width <= FORM_NUMBERS
+        return part.x[0].numel() * part.graph.width <= LINEAR_NUMBERS
 
     def _in_chunks(
-        self, part: Question, radius: Tensor, function: Callable[[Question, Tensor], Tensor]
+        self,
+        part: CertificationProblem,
+        radius: Tensor,
+        function: Callable[[CertificationProblem, Tensor], Tensor],
     ) -> Tensor:
         n = part.x[0].numel()
-        numbers = part.program.width
+        numbers = part.graph.width
         if self._linear(part):
             numbers = n * numbers + 8 * n * n
         size = self.chunk or max(1, CHUNK_NUMBERS // max(1, numbers))
@@ -166,10 +179,12 @@ class IntervalCertifier(Certifier):
             parts.append(function(part.rows(some), radius[some]))
         return torch.cat(parts)
 
-    def _precision(self, question: Question, found: Tensor, radius: float, k: int) -> Tensor:
-        at = torch.full_like(found, radius)
+    def _precision(
+        self, problem: CertificationProblem, certified: Tensor, radius: float, k: int
+    ) -> Tensor:
+        at = torch.full_like(certified, radius)
 
-        def share(part: Question, radii: Tensor) -> Tensor:
+        def share(part: CertificationProblem, radii: Tensor) -> Tensor:
             bounds = self._bounds(part, radii)
             low, high = bounds.interval()
             finite = bool(((high - low).isfinite()).all())
@@ -180,5 +195,5 @@ class IntervalCertifier(Certifier):
             enters = (~part.top & (above.sum(1) < k)).sum(1)
             return torch.maximum(stays, k - enters).double() / k
 
-        proved = self._in_chunks(question, at, share)
-        return torch.where(found >= radius, 1.0, proved.clamp(0, 1))
+        proved = self._in_chunks(problem, at, share)
+        return torch.where(certified >= radius, 1.0, proved.clamp(0, 1))

@@ -58,14 +58,18 @@ def ranking_risk_bound(
     where = "ranking_risk_bound"
     check_scores(where, scores)
     check_k(where, k, scores.shape[1])
-    good = isinstance(samples, Tensor) and samples.ndim == 3 and samples.shape[1:] == scores.shape
-    require(good, where, "samples", f"of shape (S, {scores.shape[0]}, {scores.shape[1]})", samples)
+    is_valid = (
+        isinstance(samples, Tensor) and samples.ndim == 3 and samples.shape[1:] == scores.shape
+    )
+    require(
+        is_valid, where, "samples", f"of shape (S, {scores.shape[0]}, {scores.shape[1]})", samples
+    )
     require(len(samples) > 0, where, "samples", "at least one", samples)
     for name, value in (("u", u), ("epsilon", epsilon)):
-        good = isinstance(value, int | float) and 0 < value < math.inf
-        require(good, where, name, "positive and finite", value)
-    good = isinstance(confidence, float) and 0 < confidence < 1
-    require(good, where, "confidence", "in (0, 1)", confidence)
+        is_valid = isinstance(value, int | float) and 0 < value < math.inf
+        require(is_valid, where, name, "positive and finite", value)
+    is_valid = isinstance(confidence, float) and 0 < confidence < 1
+    require(is_valid, where, "confidence", "in (0, 1)", confidence)
     m = k * (scores.shape[1] - k)
     chi = 1 + m if chromatic is None else chromatic
     require(type(chi) is int and 1 <= chi <= 1 + m, where, "chromatic", f"in 1..{1 + m}", chromatic)

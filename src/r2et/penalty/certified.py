@@ -8,8 +8,8 @@ from typing import final
 import torch
 from torch import Tensor
 
-from r2et.certify.boxes import Norm
-from r2et.certify.margin import margins
+from r2et.certify.bounds.interval_bounds import Norm
+from r2et.certify.training_bounds import margins
 from r2et.checks import check_k
 from r2et.errors import require
 from r2et.explain import Explainer, Gradient
@@ -28,13 +28,19 @@ class CertifiedRanking(RankingPenalty):
     """Hinge on the proved gaps: mean over pairs of max(0, margin - low / mean score).
 
     low: a lower bound, over the whole ball of radius * reach, on how far a top-k feature's score is
-    above another's (see r2et.certify.margin). Where the penalty is 0, the pairs looked at cannot
-    change places in the ball: the `pairs` around the border; the certificate looks at all, which
-    is why training reaches a little farther. Warm the radius up over the first half of training.
+    above another's (see r2et.certify.training_bounds). Where the penalty is 0, the pairs looked at
+    cannot change places in the ball; the certificate looks at all pairs, which is why training
+    reaches a little farther. Warm the radius up over the first half of training.
 
+    explainer: a Gradient, whose ranking is to be proved.
+    radius: of the ball.
+    reach: how much farther than the radius training looks.
+    norm: of the ball, l2 or linf.
+    pairs: how many gaps of a row are bounded, the lowest among them.
+    margin: a gap of this many mean scores is enough.
     individuality: the factor of a second term, the log of how many rows of the batch have a row's
-    top-k set, see `alike`. Without it the cheapest proof is one set for everybody; with it rows are
-    no longer apart, and each process of several sees its own.
+        top-k set, see `rows_alike`. Without it the cheapest proof is one set for everybody; with it
+        rows are no longer apart, and each process of several sees its own.
     """
 
     explainer: Explainer = field(default=Gradient())
@@ -51,11 +57,11 @@ class CertifiedRanking(RankingPenalty):
         check_positive(where, radius=self.radius, reach=self.reach)
         check_positive(where, zero=True, margin=self.margin, individuality=self.individuality)
         require(self.norm in ("l2", "linf"), where, "norm", "l2 or linf", self.norm)
-        good = type(self.pairs) is int and self.pairs > 0
-        require(good, where, "pairs", "a positive whole number", self.pairs)
+        is_count = type(self.pairs) is int and self.pairs > 0
+        require(is_count, where, "pairs", "a positive whole number", self.pairs)
         plain = isinstance(self.explainer, Gradient) and self.explainer.reduce in ("abs", "signed")
-        what = "Gradient with reduce abs or signed"
-        require(plain, where, "explainer", what, self.explainer)
+        expected = "Gradient with reduce abs or signed"
+        require(plain, where, "explainer", expected, self.explainer)
 
     @property
     def usual_weight(self) -> float:
@@ -81,15 +87,16 @@ class CertifiedRanking(RankingPenalty):
             top=batch.given_top(self.k, batch.x.flatten(1)),
         )
         scale = scores.abs().mean(1, keepdim=True).clamp(min=torch.finfo(scores.dtype).tiny)
-        found = (self.margin - low / scale).clamp(min=0).mean(1)
+        penalty = (self.margin - low / scale).clamp(min=0).mean(1)
         if self.individuality:
             near = 2 * self.radius * self.reach
-            shared = alike(scores / scale, batch.x.detach().flatten(1), self.k, near, self.norm)
-            found = found + self.individuality * shared
-        return found
+            x = batch.x.detach().flatten(1)
+            shared = rows_alike(scores / scale, x, self.k, near, self.norm)
+            penalty = penalty + self.individuality * shared
+        return penalty
 
 
-def alike(scores: Tensor, x: Tensor, k: int, near: float, norm: Norm = "l2") -> Tensor:
+def rows_alike(scores: Tensor, x: Tensor, k: int, near: float, norm: Norm = "l2") -> Tensor:
     """Log of how many rows have a row's top-k set, softly: (B,), from 0 to log B.
 
     m = sigmoid((scores - border) / SOFTNESS), the border halfway between places k and k + 1, tells

@@ -1,4 +1,4 @@
-"""Units that may switch in the ball, looked at on one side and on the other.
+"""Branch and bound: units that may switch in the ball, looked at on one side and on the other.
 
 Where the bounds of the whole ball fail, the unit of a piecewise-linear activation that leaves most
 open is put on its right, then on its left; the ball is proved if both parts are, if need be by
@@ -15,18 +15,26 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from r2et.certify.activation import Activation
-from r2et.certify.boxes import Ball, Box, Norm, backward, forward
-from r2et.certify.forms import Sides
-from r2et.certify.head import head_at
-from r2et.certify.pairs import Pairs, scores_over
-from r2et.certify.question import Question
+from r2et.certify.bounds.interval_bounds import Ball, Box, Norm
+from r2et.certify.bounds.pairwise_bounds import PairwiseBounds, scores_over
+from r2et.certify.bounds.propagation import LinearBounds, Sides, interval_bounds, linear_bounds
+from r2et.certify.graph import INPUT, OUTPUT_GRADIENT
+from r2et.certify.operators.activation import ActivationBackwardOp
+from r2et.certify.problem import CertificationProblem
 
 # The ball around the part beyond a plane also holds points outside the first ball; it is taken
 # only where it is clearly smaller.
 SHRUNK = 0.75
 PLANES = 256  # widest first layer whose planes are looked at together
 STEPS = 60  # of the search for a proof that they do not meet in the ball
+
+
+class Plane(NamedTuple):
+    """Units whose inputs are affine in x: z = centre + slope . d -+ noise."""
+
+    centre: Tensor  # (B, H)
+    noise: Tensor  # (B, H)
+    slope: Tensor  # (n, H)
 
 
 class Parts(NamedTuple):
@@ -38,31 +46,26 @@ class Parts(NamedTuple):
     sides: Sides
 
 
-def proved_in_parts(question: Question, radius: Tensor, norm: Norm, depth: int) -> Tensor:
+def proved_in_parts(
+    problem: CertificationProblem, radius: Tensor, norm: Norm, depth: int
+) -> Tensor:
     """(B,) bool: the top k cannot change within the radius (B,), with up to `depth` splits."""
     proved = torch.ones(len(radius), dtype=torch.bool, device=radius.device)
     rows = torch.arange(len(radius), device=radius.device)
-    parts = Parts(rows, question.x, radius, {})
+    parts = Parts(rows, problem.x, radius, {})
     for level in range(depth + 1):
         if level:
             # Much cheaper than bounds: is there a point inside at which the top k is another?
-            proved[parts.rows[_flips(question, radius, norm, parts)]] = False
+            proved[parts.rows[_flips(problem, radius, norm, parts)]] = False
             parts = _some(parts, proved[parts.rows])
             if not len(parts.rows):
                 break
-        here = replace(question.rows(parts.rows), x=parts.x)
-        weights: Sides = {}
-        planes: dict[int, tuple[Tensor, Tensor, Tensor]] = {}
-        scores = scores_over(
-            *(here.program, here.ball(parts.radius, norm), here.target, here.of),
-            sides=parts.sides,
-            weights=weights,
-            planes=planes,
-        )
-        pairs = Pairs(scores, parts.radius, norm, here.signed)
+        here = replace(problem.rows(parts.rows), x=parts.x)
+        pairs, bounds = pairs_in_parts(here, parts, norm)
+        weights, planes = open_units(here, parts, norm, bounds)
         ok = pairs.border(here.top, here.side) > here.visible(*pairs.interval())
         if level and norm == "l2" and not bool(ok.all()):
-            ok = ok | _empty(question, radius, parts, planes, ok)
+            ok = ok | _empty(problem, radius, parts, planes, ok)
         flat = torch.cat(list(weights.values()), 1) if weights else None
         largest = flat.amax(1) if flat is not None else torch.zeros_like(parts.radius)
         lost = ~ok & ((largest <= 0) | (level == depth))
@@ -75,16 +78,51 @@ def proved_in_parts(question: Question, radius: Tensor, norm: Norm, depth: int) 
     return proved
 
 
+def pairs_in_parts(
+    here: CertificationProblem, parts: Parts, norm: Norm
+) -> tuple[PairwiseBounds, LinearBounds]:
+    """Bounds of all pairs of scores over the parts, and of the values they come from."""
+    graph, ball = here.graph, here.ball(parts.radius, norm)
+    sources, _ = graph.linear_suffix
+    bounds = linear_bounds(graph, ball, here.target, here.of, ends=sources, sides=parts.sides)
+    scores = scores_over(graph, ball, bounds)
+    return PairwiseBounds(scores, parts.radius, norm, here.signed), bounds
+
+
+def open_units(
+    here: CertificationProblem, parts: Parts, norm: Norm, bounds: LinearBounds
+) -> tuple[Sides, dict[int, Plane]]:
+    """Which units may switch, by the value that they are applied to.
+
+    First how much their derivatives leave open, times the size of the gradient that they multiply:
+    (B, units). Then, of those applied to values that are affine in x, the planes.
+    """
+    graph, ball = here.graph, here.ball(parts.radius, norm)
+    weights: Sides = {}
+    planes: dict[int, Plane] = {}
+    for value in graph.kinked_units:
+        operator, (gradient, source) = graph.nodes[value].operator, graph.nodes[value].inputs
+        assert isinstance(operator, ActivationBackwardOp)
+        z = bounds[source]
+        slope = operator.derivative_bound(ball, z, parts.sides.get(source))
+        leeway = (slope.high - slope.low - 1e-3).clamp(min=0)
+        weight = (leeway * bounds[gradient].size).flatten(1)
+        weights[source] = weights[source] + weight if source in weights else weight
+        if source in graph.affine_prefix:
+            planes[source] = Plane(z.centre.flatten(1), z.spread.flatten(1), z.slope[0].flatten(1))
+    return weights, planes
+
+
 def _some(parts: Parts, chosen: Tensor) -> Parts:
     sides = {i: side[chosen] for i, side in parts.sides.items()}
     return Parts(parts.rows[chosen], parts.x[chosen], parts.radius[chosen], sides)
 
 
 def _empty(
-    question: Question,
+    problem: CertificationProblem,
     radius: Tensor,
     parts: Parts,
-    planes: dict[int, tuple[Tensor, Tensor, Tensor]],
+    planes: dict[int, Plane],
     done: Tensor,
 ) -> Tensor:
     """(B,) bool: no point of the row's own ball is on all of these sides of first-layer planes.
@@ -100,7 +138,7 @@ def _empty(
         if i not in parts.sides or slope.shape[1] > PLANES:
             continue
         side = parts.sides[i][chosen]
-        moved = (parts.x[chosen] - question.x[rows]).flatten(1)
+        moved = (parts.x[chosen] - problem.x[rows]).flatten(1)
         at_x = centre[chosen] - moved @ slope
         normals.append(slope)
         forced.append(side)
@@ -113,38 +151,47 @@ def _empty(
     gram = side[:, :, None] * (matrix.T @ matrix) * side[:, None]
     step = 1 / gram.diagonal(dim1=1, dim2=2).sum(1).clamp(min=1e-300)[:, None]
     need = torch.where(side != 0, need, 0.0)
-    found = need.clamp(min=0) * step
-    ahead, momentum = found, 1.0
+    multipliers = need.clamp(min=0) * step
+    ahead, momentum = multipliers, 1.0
     for _ in range(STEPS):
         new = (ahead + step * (need - (gram @ ahead[..., None])[..., 0])).clamp(min=0)
         faster = (1 + (1 + 4 * momentum**2) ** 0.5) / 2
-        ahead = (new + (momentum - 1) / faster * (new - found)).clamp(min=0)
-        found, momentum = new, faster
-    reach = ((found * side) @ matrix.T).square().sum(1).sqrt()
-    gain = (need * found).sum(1)
-    slack = 1e-9 * (need.abs() * found).sum(1)
+        ahead = (new + (momentum - 1) / faster * (new - multipliers)).clamp(min=0)
+        multipliers, momentum = new, faster
+    reach = ((multipliers * side) @ matrix.T).square().sum(1).sqrt()
+    gain = (need * multipliers).sum(1)
+    slack = 1e-9 * (need.abs() * multipliers).sum(1)
     empty[chosen] = gain - slack > (1 + 1e-9) * radius[rows] * reach
     return empty
 
 
-def _flips(question: Question, radius: Tensor, norm: Norm, parts: Parts) -> Tensor:
+def _flips(problem: CertificationProblem, radius: Tensor, norm: Norm, parts: Parts) -> Tensor:
     """(B,) bool: the top k is another at the middle of the part itself: no use going on."""
-    here, program = replace(question.rows(parts.rows), x=parts.x), question.program
-    point = forward(program, Ball(here.x, parts.radius, "l2", exact=True))
-    moved = (here.x - question.x[parts.rows]).flatten(1)
+    here = replace(problem.rows(parts.rows), x=parts.x)
+    graph, ball = here.graph, Ball.point(here.x)
+    moved = (here.x - problem.x[parts.rows]).flatten(1)
     far = moved.square().sum(1).sqrt() if norm == "l2" else moved.abs().amax(1)
     real = far <= radius[parts.rows]
-    for i, side in parts.sides.items():
-        kind, slope = program.steps[i - 1].kind, point.slopes[i]
-        assert isinstance(kind, Activation)
-        side = side.view(slope.centre.shape)
-        z = point.boxes[program.steps[i - 1].inputs[0]].centre
-        real &= (side * z >= -1e-6 * (1 + z.abs())).flatten(1).all(1)
-        forced = torch.where(side > 0, kind.right[1], kind.left[1]).to(slope.centre)
-        point.slopes[i] = Box(torch.where(side != 0, forced, slope.centre))
-    head = head_at(point.boxes[program.output].centre, here.target, here.of)
-    found = backward(program, point, Box(head), to_input=True)[0].centre.flatten(1)
-    scores = found if here.signed else found.abs()
+    point = interval_bounds(graph, ball, here.target, here.of)
+    for source, side in parts.sides.items():
+        z = point[source].centre.flatten(1)
+        real &= (side * z >= -1e-6 * (1 + z.abs())).all(1)
+    boxes = {i: point[i] for i in (INPUT, OUTPUT_GRADIENT)}
+    for value in graph.ancestors(graph.gradient):
+        if value in boxes:
+            continue
+        node = graph.nodes[value]
+        boxes[value] = node.operator.interval(ball, *(boxes[i] for i in node.inputs))
+        source = node.inputs[-1]
+        if source in parts.sides and value in graph.kinked_units:
+            side = parts.sides[source]
+            assert isinstance(node.operator, ActivationBackwardOp)
+            curve, gradient = node.operator.curve, boxes[node.inputs[0]].centre
+            forced = torch.where(side > 0, curve.right[1], curve.left[1]).view_as(gradient)
+            known = (side != 0).view_as(gradient)
+            boxes[value] = Box(torch.where(known, forced * gradient, boxes[value].centre))
+    gradient = boxes[graph.gradient].centre.flatten(1)
+    scores = gradient if here.signed else gradient.abs()
     weakest = scores.masked_fill(~here.top, torch.inf).amin(1)
     return real & (weakest <= scores.masked_fill(here.top, -torch.inf).amax(1))
 
@@ -152,7 +199,7 @@ def _flips(question: Question, radius: Tensor, norm: Norm, parts: Parts) -> Tens
 def _split(
     parts: Parts,
     weights: Sides,
-    planes: dict[int, tuple[Tensor, Tensor, Tensor]],
+    planes: dict[int, Plane],
     going: Tensor,
     pick: Tensor,
     norm: Norm,
@@ -184,16 +231,16 @@ def _split(
     unit = way / torch.where(plane, length, 1.0)[:, None]
     beyond = x - (value.sign() * far)[:, None].mul(unit).view(x.shape)
     smaller = (radius.square() - far.square()).clamp(min=0).sqrt() * (1 + 1e-9)
-    found = []
+    halves = []
     for side in (1.0, -1.0):
         across = plane & (value.sign() == -side) & (smaller < SHRUNK * radius)
         shape = (-1, *[1] * (x.ndim - 1))
-        found.append(
+        halves.append(
             (
                 torch.where(across.view(shape), beyond, x),
                 torch.where(across, smaller, radius),
                 ~(plane & (value.sign() == -side) & (far > radius)),
             )
         )
-    there, sizes, possible = (torch.cat(part) for part in zip(*found, strict=True))
+    there, sizes, possible = (torch.cat(part) for part in zip(*halves, strict=True))
     return _some(Parts(rows.repeat(2), there, sizes, sides), possible)

@@ -27,24 +27,5 @@ def rounding(terms: float, unit: float, size: Tensor) -> Tensor:
     smallest of these; where they are so large that part of a sum may overflow, by anything.
     """
     tiny, huge = limits(unit)
-    found = terms * unit * (size + tiny / unit)
-    return torch.where(size <= huge, found, torch.inf)
-
-
-class Sums:
-    """What sums of a growing number of terms, taken in any order, may be off by.
-
-    m terms are added by m - 1 roundings of at most their sizes together. noise() gives, with each
-    term that comes, what it adds to that.
-    """
-
-    def __init__(self, unit: float) -> None:
-        self.unit = unit
-        self.known: dict[int, tuple[int, Tensor]] = {}
-
-    def noise(self, value: int, before: Tensor, size: Tensor) -> Tensor:
-        """One more term of this size joins a value; before: its size, while it had one term."""
-        count, total = self.known.get(value, (1, before))
-        total = total + size
-        self.known[value] = count + 1, total
-        return rounding(4, self.unit, total) + rounding(count - 1, self.unit, size)
+    noise = terms * unit * (size + tiny / unit)
+    return torch.where(size <= huge, noise, torch.inf)

@@ -5,16 +5,11 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from r2et.certify.boxes import Ball, Box, backward, forward
-from r2et.certify.head import head_box
-from r2et.certify.question import Question
-from r2et.certify.rounding import rounding
-from r2et.errors import InputError
-
-CHECK_NUMBERS = 2**22  # held at once
+from r2et.certify.bounds.interval_bounds import Box
+from r2et.certify.bounds.rounding import rounding
 
 
-class Features:
+class PerFeatureBounds:
     """Intervals of a gradient's entries (B, ...), and which are proved above which."""
 
     def __init__(self, gradient: Box, unit: float, signed: bool) -> None:
@@ -45,23 +40,3 @@ class Features:
         """(B, n, n) bool: feature i is proved to stay above feature j, by more than least (B,)."""
         lowest, most = self._scores(side)
         return lowest[:, :, None] > most[:, None] + least[:, None, None]
-
-
-def gradient_box(part: Question, ball: Ball) -> Box:
-    """The gradient of what is explained over a ball: (B, ...)."""
-    trail = forward(part.program, ball)
-    head = head_box(trail.boxes[part.program.output], part.target, part.of, ball.unit)
-    return backward(part.program, trail, head, ball.unit, to_input=True)[0]
-
-
-def check_gradient(where: str, question: Question) -> None:
-    """The steps, in float64, must give the gradient that the model itself gives, rounded."""
-    size = max(1, CHECK_NUMBERS // question.program.width)
-    rows = torch.arange(len(question.x), device=question.x.device)
-    for start in range(0, len(rows), size):
-        part = question.rows(rows[start : start + size])
-        zero = part.x.new_zeros(len(part.x))
-        low, high = Features(gradient_box(part, part.ball(zero, "l2")), part.unit, True).interval()
-        if bool(((part.clean < low) | (part.clean > high)).any()):
-            what = "one whose gradient is that of its steps (no detach, no_grad or hooks)"
-            raise InputError(f"{where}: model must be {what}, got another gradient.")

@@ -1,4 +1,4 @@
-"""What is to be proved: a network in float64, its rows, their clean top k; or a refusal."""
+"""What is to be proved: a network's graph in float64, its rows, their clean top k; or a refusal."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor, nn
 
-from r2et.certify.boxes import Ball, Norm
-from r2et.certify.rounding import limits, unit_of
-from r2et.certify.steps import Program
-from r2et.certify.tracing import trace
+from r2et.certify.bounds.interval_bounds import Ball, Box, Norm
+from r2et.certify.bounds.per_feature_bounds import PerFeatureBounds
+from r2et.certify.bounds.propagation import interval_bounds
+from r2et.certify.bounds.rounding import limits, unit_of
+from r2et.certify.graph import Graph, graph_of
+from r2et.certify.precision import check_convolutions, check_precision
 from r2et.checks import check_k, check_model_input
-from r2et.errors import require
+from r2et.errors import InputError, require
 from r2et.explain import Explainer, Gradient
 from r2et.explain.base import Of
 from r2et.models.output import logits, target_classes, target_rows
@@ -22,34 +24,46 @@ from r2et.rank import top_k_mask
 PLAIN = "Gradient with reduce abs or signed, and no part"
 
 
+CHECK_NUMBERS = 2**22  # held at once where the graph's gradient is compared with the model's
+
+
 @dataclass(frozen=True)
-class Question:
-    """program: in float64. x: (B, ...). top: (B, n) bool, the clean top k as the model's own
-    arithmetic finds it. side: (B, n) signs of its gradient. unit: the spacing of the model's
-    numbers around 1.
+class CertificationProblem:
+    """A model's graph, rows, and their explanation.
+
+    graph: in float64.
+    x: (B, ...).
+    target: (B,) the class explained.
+    top: (B, n) bool, the clean top k as the model's own arithmetic finds it.
+    side: (B, n) signs of its gradient.
+    clean: (B, n) the gradient itself, up to the factor that `of` has to the log-odds.
+    of: what is explained.
+    signed: whether signs count, or sizes alone.
+    normalized: whether scores are divided by their sum.
+    unit: the spacing of the model's numbers around 1.
     """
 
-    program: Program
+    graph: Graph
     x: Tensor
     target: Tensor
     top: Tensor
     side: Tensor
-    clean: Tensor  # (B, n) the gradient itself, up to the factor that of has to the log-odds
+    clean: Tensor
     of: Of
     signed: bool
     normalized: bool
     unit: float
 
     @staticmethod
-    def pose(
+    def from_model(
         where: str,
         model: nn.Module,
         explainer: Explainer,
         x: Tensor,
         k: int,
         target: Tensor | int | None,
-    ) -> Question:
-        """Refuse what cannot be certified, and read the network's steps, then in float64."""
+    ) -> CertificationProblem:
+        """Refuse what cannot be certified, and trace what the model computes."""
         check_model_input(where, model, x)
         plain = isinstance(explainer, Gradient) and explainer.part is None
         require(
@@ -59,12 +73,12 @@ class Question:
         check_k(where, k, x[0].numel())
         training = [name or "the model" for name, m in model.named_modules() if m.training]
         if training:
-            found = f"{training[0]} in train mode"
-            require(False, where, "model", "in eval mode (call model.eval())", found)
+            given_mode = f"{training[0]} in train mode"
+            require(False, where, "model", "in eval mode (call model.eval())", given_mode)
         kinds = {t.dtype for t in (*model.parameters(), *model.buffers()) if t.is_floating_point()}
-        good = x.dtype in (torch.float32, torch.float64) and kinds <= {x.dtype}
-        require(good, where, "model", "of float32 or float64, as x is", sorted(map(str, kinds)))
-        _check_precision(where, x)
+        alike = x.dtype in (torch.float32, torch.float64) and kinds <= {x.dtype}
+        require(alike, where, "model", "of float32 or float64, as x is", sorted(map(str, kinds)))
+        check_precision(where, x)
         given = target_rows(where, target, x)
         with torch.inference_mode(False), torch.no_grad():
             x = x.detach().clone()
@@ -75,12 +89,13 @@ class Question:
             of: Of = "logit" if explainer.of == "logit" else "log_odds"
             raw = replace(explainer, reduce="signed", normalize=False, of=of)(model, x, chosen)
             plain_gradient = raw.double() * (-1.0 if explainer.of == "loss" else 1.0)
-            program = trace(where, model, x).exact()
+            graph = graph_of(where, model, x)
+            check_convolutions(where, graph, x)
             same = torch.equal(out, logits(model, x, where))
             require(same, where, "model", "one that gives equal rows equal logits", "other ones")
         side = torch.where(plain_gradient < 0, -1.0, 1.0).double()
-        return Question(
-            program,
+        problem = CertificationProblem(
+            graph,
             x.double(),
             chosen,
             top_k_mask(scores, k),
@@ -91,8 +106,11 @@ class Question:
             explainer.normalize,
             unit_of(x.dtype),
         )
+        with torch.inference_mode(False), torch.no_grad():
+            problem.check_gradient(where)
+        return problem
 
-    def rows(self, chosen: Tensor) -> Question:
+    def rows(self, chosen: Tensor) -> CertificationProblem:
         """The same about some of the rows."""
         return replace(
             self,
@@ -123,12 +141,18 @@ class Question:
         """Balls of these radii (B,) around the rows."""
         return Ball(self.x, radius, norm, self.unit)
 
+    def gradient_box(self, ball: Ball) -> Box:
+        """The gradient of what is explained over a ball: (B, ...)."""
+        return interval_bounds(self.graph, ball, self.target, self.of)[self.graph.gradient]
 
-def _check_precision(where: str, x: Tensor) -> None:
-    """Products of float32 must be products of float32: no TF32, no bfloat16 in their place."""
-    precision = torch.get_float32_matmul_precision()
-    name = "torch.set_float32_matmul_precision"
-    require(precision == "highest", where, name, "highest", precision)
-    if x.is_cuda:
-        rough = torch.backends.cudnn.allow_tf32
-        require(not rough, where, "torch.backends.cudnn.allow_tf32", "False", rough)
+    def check_gradient(self, where: str) -> None:
+        """The graph, in float64, must give the gradient that the model itself gives, rounded."""
+        size = max(1, CHECK_NUMBERS // self.graph.width)
+        rows = torch.arange(len(self.x), device=self.x.device)
+        for start in range(0, len(rows), size):
+            part = self.rows(rows[start : start + size])
+            box = part.gradient_box(part.ball(part.x.new_zeros(len(part.x)), "l2"))
+            low, high = PerFeatureBounds(box, part.unit, True).interval()
+            if bool(((part.clean < low) | (part.clean > high)).any()):
+                expected = "one that computes the same at every call, whatever the batch"
+                raise InputError(f"{where}: model must be {expected}, got another gradient.")

@@ -3,10 +3,10 @@
 import pytest
 import torch
 
-from r2et.certify.boxes import Ball, Box
-from r2et.certify.forms import formed
-from r2et.certify.head import head_box, head_form
-from r2et.certify.rounding import unit_of
+from r2et.certify.bounds.interval_bounds import Ball, Box
+from r2et.certify.bounds.linear_bounds import linear_bound
+from r2et.certify.bounds.output_gradient import output_gradient_bound, output_gradient_box
+from r2et.certify.bounds.rounding import unit_of
 from r2et.models.output import log_odds
 
 
@@ -25,8 +25,8 @@ def test_a_small_share_bends_as_far_as_it_is_given(logits, steps, of):
     radius = 1 / 64
     start, slope = (torch.tensor([0.0, *v], dtype=torch.float64) for v in (logits, steps))
     ball = Ball(torch.zeros(1, 1).double(), torch.full((1,), radius).double(), "linf")
-    line = formed(start[None], slope[None, None], torch.zeros_like(start)[None], ball, None)
-    form = head_form(line, torch.tensor([0]), of, ball)
+    line = linear_bound(start[None], slope[None, None], torch.zeros_like(start)[None], ball, None)
+    form = output_gradient_bound(line, torch.tensor([0]), of, ball)
     move = torch.linspace(-radius, radius, 41, dtype=torch.float64)[:, None]
     sizes = (start + move * slope)[:, 1:].exp()
     found = (1.0 if of == "loss" else -1.0) * sizes / sizes.sum(1, keepdim=True)
@@ -48,8 +48,10 @@ def test_shares_hold_what_float32_makes_of_large_logits(size):
     (found,) = torch.autograd.grad(log_odds(point, target).sum(), point)
     found, centre, none = found.double(), logits.double(), torch.zeros(200, 4).double()
     ball = Ball(torch.zeros(200, 1).double(), none[:, 0], "l2", unit_of(torch.float32))
-    form = head_form(formed(centre, none[:, None], none, ball, None), target, "log_odds", ball)
-    box = head_box(Box(centre, none), target, "log_odds", ball.unit)
+    form = output_gradient_bound(
+        linear_bound(centre, none[:, None], none, ball, None), target, "log_odds", ball
+    )
+    box = output_gradient_box(Box(centre, none), target, "log_odds", ball.unit)
     for low, high in (
         (box.low, box.high),
         (form.low, form.high),

@@ -1,4 +1,4 @@
-"""Activations: values and derivatives, and their exact ranges over intervals.
+"""Curves: functions of one number with their derivatives, and exact ranges over intervals.
 
 Each derivative is monotone between its turning points, so its range over [low, high] is that of
 the end points and of the turning points between them.
@@ -8,31 +8,37 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-Curve = Callable[[Tensor], Tensor]
+Function = Callable[[Tensor], Tensor]
 Range = tuple[Tensor, Tensor]
+
+SAMPLES = 6  # interior points at which a curve is compared with its chord
 
 
 @dataclass(frozen=True)
-class Activation:
-    """sigma and its derivatives, `curves[m](z)` the m-th, for z on one side of every kink.
+class Curve:
+    """sigma and its derivatives, `curves[m](z)` the m-th, for z on one side of the kink.
 
-    turns[m]: where the m-th derivative has an extremum. kinks: where the first jumps or bends;
-    there `left` and `right` give its limits. noise: how far off, in units of rounding, a float
-    evaluation of the derivative may be, and wide, per |z|. steep: of the value, how many times |z|
-    its terms may be. step: how far torch's own evaluation
-    jumps where it goes over to a simpler formula. flat: the second derivative is 0 wherever it
-    exists, and the network piecewise linear.
+    curves: of orders 0 to 3.
+    turns: turns[m], where the m-th derivative has an extremum.
+    kink: where the first derivative jumps or bends, if anywhere.
+    left, right: the limits of each derivative there.
+    noise: how far off, in units of rounding, a float evaluation of the derivative may be.
+    wide: the same per |z|.
+    steep: how many times |z| the terms of the value may be.
+    step: how far torch's own evaluation jumps where it goes over to a simpler formula.
+    flat: the second derivative is 0 wherever it exists: piecewise linear.
+    settings: what `curve` made it of.
     """
 
     name: str
-    curves: tuple[Curve, ...]
+    curves: tuple[Function, ...]
     turns: tuple[tuple[float, ...], ...]
     kink: float | None = None
     left: tuple[float, ...] = ()
@@ -42,6 +48,7 @@ class Activation:
     steep: float = 1.0
     step: float = 0.0
     flat: bool = False
+    settings: tuple[float | str, ...] = ()
 
     def range(self, order: int, low: Tensor, high: Tensor) -> Range:
         """The smallest and the largest value of the order-th derivative over [low, high]."""
@@ -80,6 +87,42 @@ class Activation:
             most = torch.where(inside, most.clamp(min=value), most)
         return least, most
 
+    def line(self, order: int, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """rate, least, most: the order-th derivative is in rate z + least .. rate z + most.
+
+        The rate is the chord's, or 0 where that is no worse. Between neighbouring samples at
+        distance h a curve leaves its chord by at most h^2 / 8 times its largest second derivative
+        there.
+        """
+        width = high - low
+        start, end = self.limit(order, low, "right"), self.limit(order, high, "left")
+        narrow = width <= 1e-9 * (1 + low.abs() + high.abs())
+        rate = torch.where(narrow, 0.0, (end - start) / torch.where(narrow, 1.0, width))
+        ends = [self.limit(order, low, "left") - rate * low]
+        ends += [self.limit(order, high, "right") - rate * high]
+        ends += [start - rate * low, end - rate * high]
+        if not self.flat:
+            for m in range(1, SAMPLES + 1):
+                z = low + (m / (SAMPLES + 1)) * width
+                ends.append(self.curves[order](z) - rate * z)
+        if self.kink is not None:
+            inside = (low <= self.kink) & (high >= self.kink)
+            for limit in (self.left[order], self.right[order]):
+                ends.append(torch.where(inside, limit - rate * self.kink, ends[0]))
+        stacked = torch.stack(ends)
+        least, most = stacked.amin(0), stacked.amax(0)
+        if not self.flat:
+            bend = self.range(order + 2, low, high)
+            step = (width / (SAMPLES + 1)).square() / 8
+            # Where the curve bends down it is above its chords, where it bends up below.
+            least = least - step * bend[1].clamp(min=0)
+            most = most - step * bend[0].clamp(max=0)
+        # Over a wide interval a constant may be closer.
+        bottom, top = self.range(order, low, high)
+        level = most - least >= top - bottom
+        rate = torch.where(level, 0.0, rate)
+        return rate, torch.where(level, bottom, least), torch.where(level, top, most)
+
     def limit(self, order: int, z: Tensor, side: str) -> Tensor:
         """The order-th derivative at z; at a kink, its limit from the left or from the right."""
         value = self.curves[order](z)
@@ -89,13 +132,13 @@ class Activation:
         return torch.where(z == self.kink, ends[order], value)
 
 
-def piecewise(slope: float) -> Activation:
+def piecewise(slope: float) -> Curve:
     """z for z > 0, slope * z otherwise: ReLU for slope 0."""
 
     def first(z: Tensor) -> Tensor:
         return torch.where(z > 0, z.new_tensor(1.0), z.new_tensor(slope))
 
-    return Activation(
+    return Curve(
         "relu" if slope == 0 else "leaky_relu",
         (lambda z: F.leaky_relu(z, slope), first, torch.zeros_like, torch.zeros_like),
         ((0.0,) if slope < 0 else (), (), (), ()),
@@ -109,7 +152,7 @@ def piecewise(slope: float) -> Activation:
 
 def softplus(
     beta: float = 1.0, weight: float = 1.0, slope: float = 0.0, threshold: float = 40.0
-) -> Activation:
+) -> Curve:
     """slope z + weight log(1 + exp(beta z)) / beta; torch takes z itself for beta z > threshold."""
 
     def s(z: Tensor) -> Tensor:
@@ -128,7 +171,7 @@ def softplus(
         share = -slope / weight
         value_turns = (math.log(share / (1 - share)) / beta,)
     inflection = math.log(2 + math.sqrt(3)) / beta
-    return Activation(
+    return Curve(
         "softplus",
         (
             lambda z: slope * z + weight * F.softplus(z, beta=beta, threshold=40.0),
@@ -144,14 +187,14 @@ def softplus(
     )
 
 
-def tanh() -> Activation:
+def tanh() -> Curve:
     def third(z: Tensor) -> Tensor:
         t2 = torch.tanh(z).square()
         return (1 - t2) * (6 * t2 - 2)
 
     bend = math.atanh(math.sqrt(1 / 3))
     outer = math.atanh(math.sqrt(2 / 3))
-    return Activation(
+    return Curve(
         "tanh",
         (
             torch.tanh,
@@ -163,7 +206,7 @@ def tanh() -> Activation:
     )
 
 
-def sigmoid() -> Activation:
+def sigmoid() -> Curve:
     def bend(z: Tensor) -> Tensor:
         p = torch.sigmoid(z)
         return p * (1 - p) * (1 - 2 * p)
@@ -175,14 +218,14 @@ def sigmoid() -> Activation:
     inner = math.log(2 + math.sqrt(3))
     share = (1 + math.sqrt(2 / 3)) / 2  # a root of 1 - 12 p + 12 p^2
     outer = math.log(share / (1 - share))
-    return Activation(
+    return Curve(
         "sigmoid",
         (torch.sigmoid, lambda z: torch.sigmoid(z) * torch.sigmoid(-z), bend, third),
         ((), (0.0,), (-inner, inner), (-outer, 0.0, outer)),
     )
 
 
-def elu(alpha: float) -> Activation:
+def elu(alpha: float) -> Curve:
     """z for z > 0, alpha (exp(z) - 1) otherwise."""
 
     def tail(z: Tensor) -> Tensor:
@@ -191,7 +234,7 @@ def elu(alpha: float) -> Activation:
     def second(z: Tensor) -> Tensor:
         return torch.where(z > 0, 0.0, tail(z))
 
-    return Activation(
+    return Curve(
         "elu",
         (
             lambda z: torch.where(z > 0, z, alpha * torch.expm1(z.clamp(max=0.0))),
@@ -208,7 +251,7 @@ def elu(alpha: float) -> Activation:
     )
 
 
-def silu() -> Activation:
+def silu() -> Curve:
     def parts(z: Tensor) -> tuple[Tensor, Tensor]:
         p = torch.sigmoid(z)
         return p, p * torch.sigmoid(-z)
@@ -231,10 +274,10 @@ def silu() -> Activation:
 
     curves = (F.silu, first, second, third)
     turns = tuple(roots(f) for f in (first, second, third, fourth))
-    return Activation("silu", curves, turns, wide=8.0)
+    return Curve("silu", curves, turns, wide=8.0)
 
 
-def gelu(approximate: str = "none") -> Activation:
+def gelu(approximate: str = "none") -> Curve:
     """z Phi(z), or its approximation by tanh."""
     if approximate == "tanh":
         return _tanh_gelu()
@@ -260,10 +303,10 @@ def gelu(approximate: str = "none") -> Activation:
 
     curves = (lambda z: z * cumulative(z), first, second, third)
     turns = tuple(roots(f) for f in (first, second, third, fourth))
-    return Activation("gelu", curves, turns, wide=8.0)
+    return Curve("gelu", curves, turns, wide=8.0)
 
 
-def _tanh_gelu() -> Activation:
+def _tanh_gelu() -> Curve:
     root = math.sqrt(2 / math.pi)
 
     def parts(z: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -302,10 +345,10 @@ def _tanh_gelu() -> Activation:
         return slope
 
     turns = tuple(roots(f) for f in (first, second, third, fourth))
-    return Activation("gelu", (value, first, second, third), turns, wide=8.0)
+    return Curve("gelu", (value, first, second, third), turns, wide=8.0)
 
 
-def roots(curve: Curve, reach: float = 12.0, steps: int = 24001) -> tuple[float, ...]:
+def roots(curve: Function, reach: float = 12.0, steps: int = 24001) -> tuple[float, ...]:
     """Where a curve changes sign within -reach..reach, by bisection from a grid."""
     grid = torch.linspace(-reach, reach, steps, dtype=torch.float64) + 1.23e-5
     sign = curve(grid).sign()
@@ -319,7 +362,7 @@ def roots(curve: Curve, reach: float = 12.0, steps: int = 24001) -> tuple[float,
     return tuple(((low + high) / 2).tolist())
 
 
-MAKERS: dict[str, Callable[..., Activation]] = {
+CURVES: dict[str, Callable[..., Curve]] = {
     "relu": piecewise,
     "leaky_relu": piecewise,
     "softplus": softplus,
@@ -332,6 +375,6 @@ MAKERS: dict[str, Callable[..., Activation]] = {
 
 
 @cache
-def activation(name: str, *settings: float | str) -> Activation:
-    """One of MAKERS, made once for each of its settings."""
-    return MAKERS[name](*settings)
+def curve(name: str, *settings: float | str) -> Curve:
+    """One of CURVES, made once for each of its settings."""
+    return replace(CURVES[name](*settings), settings=settings)

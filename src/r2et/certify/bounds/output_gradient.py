@@ -5,16 +5,16 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from r2et.certify.boxes import Ball, Box, between
-from r2et.certify.forms import Form, formed
-from r2et.certify.rounding import limits
+from r2et.certify.bounds.interval_bounds import Ball, Box, between, box_product, box_sum
+from r2et.certify.bounds.linear_bounds import LinearBound, linear_bound
+from r2et.certify.bounds.rounding import limits
 from r2et.explain.base import Of
 
 # Above this many classes the differences of all pairs of logits are not formed.
 MANY_CLASSES = 64
 
 
-def head_at(logits: Tensor, target: Tensor, of: Of = "log_odds") -> Tensor:
+def output_gradient(logits: Tensor, target: Tensor, of: Of = "log_odds") -> Tensor:
     """d of / d logits at a point, up to a positive factor: (B, C).
 
     For the log-odds of class c it is e_c - sum over m != c of p_m e_m, with p the softmax over the
@@ -32,14 +32,14 @@ def head_at(logits: Tensor, target: Tensor, of: Of = "log_odds") -> Tensor:
     return sign * (own - logits.masked_fill(own.bool(), -torch.inf).softmax(1))
 
 
-def head_box(logits: Box, target: Tensor, of: Of = "log_odds", unit: float = 0.0) -> Box:
+def output_gradient_box(logits: Box, target: Tensor, of: Of = "log_odds", unit: float = 0.0) -> Box:
     """The same over all logits of a box.
 
     p_m = 1 / (1 + sum over l of exp(z_l - z_m)) is largest where z_m is high and the others low.
     """
     count = logits.centre.shape[1]
     if count <= 2 or of == "logit" or logits.spread is None:
-        return Box(head_at(logits.centre, target, of), None)
+        return Box(output_gradient(logits.centre, target, of), None)
     own = torch.nn.functional.one_hot(target, count).bool()
     low, high = logits.low.masked_fill(own, -torch.inf), logits.high.masked_fill(own, -torch.inf)
     most, least = _share(high, low), _share(low, high)
@@ -68,7 +68,7 @@ def _share(mine: Tensor, others: Tensor) -> Tensor:
     return torch.where(mine == -torch.inf, 0.0, torch.sigmoid(mine - rest))
 
 
-def head_form(logits: Form, target: Tensor, of: Of, ball: Ball) -> Form:
+def output_gradient_bound(logits: LinearBound, target: Tensor, of: Of, ball: Ball) -> LinearBound:
     """The same as a form: the softmax p linearised at the middle of the ball.
 
     Along a line through the logits with steps D_m, p_m'' = p_m ((D_m - mean)^2 - variance), which
@@ -78,7 +78,7 @@ def head_form(logits: Form, target: Tensor, of: Of, ball: Ball) -> Form:
     low = torch.minimum(logits.low, logits.centre)
     high = torch.maximum(logits.high, logits.centre)
     logits = logits._replace(low=low, high=high)
-    box = head_box(Box(*_middle(logits)), target, of, ball.unit)
+    box = output_gradient_box(logits.box, target, of, ball.unit)
     own = torch.nn.functional.one_hot(target, logits.centre.shape[1]).bool()
     share = logits.centre.masked_fill(own, -torch.inf).softmax(1)
     jacobian = torch.diag_embed(share) - share[:, :, None] * share[:, None]
@@ -91,14 +91,25 @@ def head_form(logits: Form, target: Tensor, of: Of, ball: Ball) -> Form:
     noise = 16 * ball.unit * (1 + logits.size.amax(1, keepdim=True))
     sign = -1.0 if of == "loss" else 1.0
     middle = own.to(share) - share - 3 / 16 * bend
-    return formed(sign * middle, -sign * slope, spread + 5 / 16 * bend + noise, ball, box)
+    return linear_bound(sign * middle, -sign * slope, spread + 5 / 16 * bend + noise, ball, box)
 
 
-def constant_form(centre: Tensor, n: int) -> Form:
-    """What is the same everywhere, for an input of n numbers."""
-    none = torch.zeros_like(centre)
-    return Form(centre, centre.new_zeros(1, n, *centre.shape[1:]), none, centre, centre)
+def is_constant(classes: int, of: Of) -> bool:
+    """Whether the output gradient is the same for all logits."""
+    return classes <= 2 or of == "logit"
 
 
-def _middle(form: Form) -> tuple[Tensor, Tensor]:
-    return (form.low + form.high) / 2, (form.high - form.low) / 2
+def output_gradient_jacobian(head: Box, logits: Box, target: Tensor, of: Of) -> Box:
+    """-(diag(p) - p p') J, p the softmax over the other classes, J (B, n, C) the logits' Jacobian.
+
+    head: the box of the output gradient itself. Entry m is -p_m (J_m - mean of J under p).
+    """
+    sign = -1.0 if of == "loss" else 1.0
+    own = torch.nn.functional.one_hot(target, head.centre.shape[1]).to(head.centre)
+    share = Box(own - sign * head.centre, head.spread)
+    wide = None if share.spread is None else share.spread[:, None]
+    part = box_product(Box(share.centre[:, None], wide), logits)
+    spread = None if part.spread is None else part.spread.sum(2, keepdim=True)
+    mean = Box(part.centre.sum(2, keepdim=True), spread)
+    away = box_sum(logits, mean, (1.0, -1.0))
+    return box_product(Box(-sign * share.centre[:, None], wide), away)

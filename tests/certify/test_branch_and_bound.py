@@ -4,9 +4,15 @@ import pytest
 import torch
 from torch import nn
 
-from r2et.certify.pairs import scores_over
-from r2et.certify.question import Question
-from r2et.certify.splitting import Parts, _empty, _split
+from r2et.certify.problem import CertificationProblem
+from r2et.certify.search.branch_and_bound import (
+    Parts,
+    Plane,
+    _empty,
+    _split,
+    open_units,
+    pairs_in_parts,
+)
 from r2et.explain import Gradient
 
 ONE = torch.ones(1, dtype=torch.float64)
@@ -18,7 +24,7 @@ def numbers(*values):
 
 def plane(value, noise):
     """z = value + d_1, known up to noise, in two dimensions."""
-    return {1: (numbers([value]), numbers([noise]), numbers([1.0], [0.0]))}
+    return {1: Plane(numbers([value]), numbers([noise]), numbers([1.0], [0.0]))}
 
 
 def split(radius, planes, x=None):
@@ -45,8 +51,8 @@ def test_a_plane_out_of_reach_by_less_than_its_rounding_is_within_reach(value, c
     assert len(split(ONE, plane(value, 0.1)).rows) == count
 
 
-def question(model, x):
-    return Question.pose("test", model, Gradient(), x, 1, None)
+def problem_of(model, x):
+    return CertificationProblem.from_model("test", model, Gradient(), x, 1, None)
 
 
 def parts_on(sides, x):
@@ -60,12 +66,12 @@ def test_a_part_is_empty_only_beyond_the_rounding_of_its_planes(noise):
     model = nn.Sequential(nn.Linear(2, 2), nn.ReLU(), nn.Linear(2, 2)).double().eval()
     x = torch.zeros(1, 2, dtype=torch.float64)
     for most, side in ((1.0, [1.0, 0.0]), (0.5**0.5, [1.0, 1.0]), (0.5**0.5, [-1.0, 1.0])):
-        sides, asked = numbers(side, side), question(model, x)
+        sides, problem = numbers(side, side), problem_of(model, x)
         need = noise + most * numbers([0.999], [1.001])
-        planes = {1: (-sides * need, torch.full_like(sides, noise), torch.eye(2).double())}
+        planes = {1: Plane(-sides * need, torch.full_like(sides, noise), torch.eye(2).double())}
         parts = parts_on(sides, x)
-        found = _empty(asked, ONE, parts, planes, torch.tensor([False, False]))
-        assert found.tolist() == [False, True]
+        empty = _empty(problem, ONE, parts, planes, torch.tensor([False, False]))
+        assert empty.tolist() == [False, True]
 
 
 class Offset(nn.Module):
@@ -98,13 +104,14 @@ def test_points_that_float32_puts_beyond_a_plane_are_in_a_part(seed):
     off = points[model.first(points)[:, 0] <= 0].double()
     assert len(off) > 0
 
-    asked, planes = question(model, x), {}
-    ball = asked.ball(radius, "l2")
-    scores_over(asked.program, ball, asked.target, asked.of, weights={}, planes=planes)
-    ((i, planes_of),) = planes.items()
-    parts = split(radius, {1: planes_of}, asked.x)
+    problem = problem_of(model, x)
+    whole = Parts(torch.tensor([0]), problem.x, radius, {})
+    _, bounds = pairs_in_parts(problem, whole, "l2")
+    _, planes = open_units(problem, whole, "l2", bounds)
+    ((source, plane_of),) = planes.items()
+    parts = split(radius, {1: plane_of}, problem.x)
     left = parts.sides[1][:, 0] < 0
     assert left.sum() == 1
     assert bool(((off - parts.x[left]).norm(dim=1) <= parts.radius[left] * (1 + 1e-9)).all())
-    there = Parts(torch.tensor([0]), asked.x, radius, {i: -torch.ones_like(radius)[:, None]})
-    assert not bool(_empty(asked, radius, there, planes, torch.tensor([False])))
+    there = whole._replace(sides={source: -torch.ones_like(radius)[:, None]})
+    assert not bool(_empty(problem, radius, there, planes, torch.tensor([False])))

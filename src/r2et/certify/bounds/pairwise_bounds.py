@@ -1,7 +1,7 @@
 """Which feature is proved to stay above which: bounds of all pairs of scores over a ball.
 
-The gradient by the input is a = M u, u the gradient by the values affine in x and M their
-derivative. With u = centre + slope . d -+ spread,
+The gradient by the input is a = M u, u the last values before it that are no linear functions of
+others. With u = centre + slope . d -+ spread,
 
     s_i a_i - s_j a_j >= (s_i M_i - s_j M_j) . centre - r ||(s_i M_i - s_j M_j) slope||
                          - |s_i M_i - s_j M_j| . spread
@@ -16,23 +16,24 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from r2et.certify.activation import Activation
-from r2et.certify.boxes import Ball, Norm
-from r2et.certify.forms import Form, Lines, Sides, backward_forms, forward_forms
-from r2et.certify.head import constant_form, head_at, head_form
-from r2et.certify.rounding import Sums, rounding
-from r2et.certify.steps import Affine, Join, Program
-from r2et.explain.base import Of
+from r2et.certify.bounds.interval_bounds import Ball, Norm
+from r2et.certify.bounds.linear_bounds import LinearBound
+from r2et.certify.bounds.propagation import LinearBounds
+from r2et.certify.bounds.rounding import rounding
+from r2et.certify.graph.graph import Graph
+from r2et.certify.operators.arithmetic import AddOp
+from r2et.certify.operators.base import LinearOperator
 
 # Above this many entries (pairs * units) features are bounded one by one, not pair by pair.
 TABLE_NUMBERS = 2**24
 
 
 class Scores(NamedTuple):
-    """The gradient a over a ball: a = M u, as a form and as a box, and its rounding (B, n)."""
+    """The gradient a over a ball: a = M u + c, with bounds of u, and what rounding adds."""
 
     matrix: Tensor  # (n, H)
-    centre: Tensor  # (B, H) of the form of u
+    offset: Tensor  # (n,)
+    centre: Tensor  # (B, H) of the linear bounds of u
     slope: Tensor  # (B, n, H)
     spread: Tensor  # (B, H)
     low: Tensor  # (B, H)
@@ -40,95 +41,59 @@ class Scores(NamedTuple):
     noise: Tensor  # (B, n)
 
 
-def scores_over(
-    program: Program,
-    ball: Ball,
-    target: Tensor,
-    of: Of,
-    *,
-    sides: Sides | None = None,
-    weights: Sides | None = None,
-    planes: dict[int, tuple[Tensor, Tensor, Tensor]] | None = None,
-) -> Scores:
-    """Bound the gradient of what is explained over the ball, or its part on chosen `sides`.
-
-    weights: is given, for each piecewise-linear activation, how much its units' derivatives leave
-    open, times the size of the gradient that they multiply. planes: for those that see values
-    affine in x, the centres (B, H), roundings (B, H) and slopes (n, H) of these.
-    """
-    classes = program.classes
-    constant = classes <= 2 or of == "logit"
-    lines = forward_forms(program, ball, logits=not constant, sides=sides)
-    if constant:
-        point = head_at(ball.x.new_zeros(len(ball.x), classes), target, of)
-        head = constant_form(point, ball.x[0].numel())
-    else:
-        head = head_form(lines.values[program.output], target, of, ball)
-    seen: dict[int, Form] = {}
-    gradients = backward_forms(program, lines, head, ball, seen)
-    if weights is not None:
-        for i, slope in lines.slopes.items():
-            kind = program.steps[i - 1].kind
-            if isinstance(kind, Activation) and kind.flat and i in seen:
-                open_ = (slope.high - slope.low - 1e-3).clamp(min=0)
-                weights[i] = (open_ * seen[i].size).flatten(1)
-                (source,) = program.steps[i - 1].inputs
-                if planes is not None and source in lines.zone:
-                    z = lines.values[source]
-                    planes[i] = z.centre.flatten(1), z.spread.flatten(1), z.slope[0].flatten(1)
+def scores_over(graph: Graph, ball: Ball, bounds: LinearBounds) -> Scores:
+    """Put together what is known of the values u that the gradient is a linear function of."""
+    sources, _ = graph.linear_suffix
     rows, n = len(ball.x), ball.x[0].numel()
-    values = list(gradients)
-    forms = [gradients[v] for v in values]
+    parts = [bounds[v] for v in sources]
     return Scores(
-        torch.cat([lines.values[v].slope[0].flatten(1) for v in values], 1),
-        torch.cat([f.centre.flatten(1) for f in forms], 1),
-        torch.cat([_wide(f, rows, n) for f in forms], 2),
-        torch.cat([f.spread.flatten(1) for f in forms], 1),
-        torch.cat([f.low.flatten(1) for f in forms], 1),
-        torch.cat([f.high.flatten(1) for f in forms], 1),
-        _rounding(program, lines, gradients, ball.unit),
+        *graph.suffix_map,
+        torch.cat([part.centre.flatten(1) for part in parts], 1),
+        torch.cat([_slope_of_every_row(part, rows, n) for part in parts], 2),
+        torch.cat([part.spread.flatten(1) for part in parts], 1),
+        torch.cat([part.low.flatten(1) for part in parts], 1),
+        torch.cat([part.high.flatten(1) for part in parts], 1),
+        _suffix_rounding(graph, parts, ball.unit),
     )
 
 
-def _wide(form: Form, rows: int, n: int) -> Tensor:
-    return form.slope.expand(rows, n, *form.centre.shape[1:]).flatten(2)
+def _slope_of_every_row(bound: LinearBound, rows: int, n: int) -> Tensor:
+    return bound.slope.expand(rows, n, *bound.centre.shape[1:]).flatten(2)
 
 
-def _rounding(program: Program, lines: Lines, gradients: dict[int, Form], unit: float) -> Tensor:
-    """How far off the float gradient may be for what happens between u and the input: (B, n)."""
-    sizes = {v: (form.size, torch.zeros_like(form.size)) for v, form in gradients.items()}
-    sums = Sums(unit)
-    for i in sorted(lines.zone - {0}, reverse=True):
-        if i not in sizes:
-            continue
-        size, error = sizes.pop(i)
-        step = program.steps[i - 1]
-        kind = step.kind
-        if isinstance(kind, Affine):
-            passed = kind.pull(size, "absolute")
-            moved = kind.pull(error, "absolute")
-            moved = moved + rounding(kind.back + 4, unit, passed) if kind.back else moved
-            parts = [(passed, moved)]
+def _suffix_rounding(graph: Graph, parts: list[LinearBound], unit: float) -> Tensor:
+    """How far off the float gradient may be for what happens between u and it: (B, n)."""
+    sources, inside = graph.linear_suffix
+    known = {
+        v: (part.size, torch.zeros_like(part.size)) for v, part in zip(sources, parts, strict=True)
+    }
+    for value in inside:
+        node = graph.nodes[value]
+        operator, inputs = node.operator, [known[i] for i in node.inputs]
+        if isinstance(operator, LinearOperator):
+            (size, error), extra = inputs[0], operator.shift_size()
+            noise = operator.noise(unit, size)
+            size, error = operator.push(size, "absolute"), operator.push(error, "absolute")
+            size = size if extra is None else size + extra
+            known[value] = size, error if noise is None else error + noise
         else:
-            assert isinstance(kind, Join)
-            parts = [(size, error + rounding(4, unit, size))] * 2
-        for value, (a, b) in zip(step.inputs, parts, strict=True):
-            if value in sizes:
-                size, error = sizes[value]
-                b = b + error + sums.noise(value, size, a)
-                a = a + size
-            sizes[value] = a, b
-    size, error = sizes[0]
+            assert isinstance(operator, AddOp)
+            a, b = (abs(sign) for sign in operator.signs)
+            size = a * inputs[0][0] + b * inputs[1][0]
+            error = a * inputs[0][1] + b * inputs[1][1] + rounding(4, unit, size)
+            known[value] = size, error
+    size, error = known[graph.gradient]
     return (error + rounding(8, unit, size)).flatten(1)
 
 
-class Pairs:
+class PairwiseBounds:
     """Bounds of s_i a_i - s_j a_j for all pairs of features, over a batch's balls."""
 
     def __init__(self, scores: Scores, radius: Tensor, norm: Norm, signed: bool) -> None:
         matrix, self.signed, self.noise = scores.matrix, signed, scores.noise
         half, middle = (scores.high - scores.low) / 2, (scores.high + scores.low) / 2
-        self.centres = scores.centre @ matrix.T, middle @ matrix.T  # of the form, of the box
+        # Of the linear bounds, and of the boxes.
+        self.centres = tuple(part @ matrix.T + scores.offset for part in (scores.centre, middle))
         own = [part @ matrix.abs().T for part in (scores.spread, half)]
         reach = own[1] + self.noise
         self.ends = self.centres[1] - reach, self.centres[1] + reach
@@ -158,7 +123,7 @@ class Pairs:
         place = (i[:, :, None] * n + j[:, None]).flatten(1)
         shape = (len(i), i.shape[1], j.shape[1])
         own = torch.ones_like(i, dtype=side.dtype) if self.signed else side.gather(1, i)
-        found: Tensor | None = None
+        lowest: Tensor | None = None
         for turn, sign in enumerate((1.0,) if self.signed else (1.0, -1.0)):
             ways = []
             for centre, loss in zip(self.centres, self.losses[turn], strict=True):
@@ -166,9 +131,9 @@ class Pairs:
                 gap = mine[:, :, None] - sign * own[:, :, None] * rival[:, None]
                 ways.append(gap - loss.gather(1, place).view(shape))
             best = torch.maximum(ways[0], ways[1])
-            found = best if found is None else torch.minimum(found, best)
-        assert found is not None
-        return found - self.noise.gather(1, i)[:, :, None] - self.noise.gather(1, j)[:, None]
+            lowest = best if lowest is None else torch.minimum(lowest, best)
+        assert lowest is not None
+        return lowest - self.noise.gather(1, i)[:, :, None] - self.noise.gather(1, j)[:, None]
 
     def border(self, top: Tensor, side: Tensor) -> Tensor:
         """(B,) lower bound of the smallest gap between the top k, (B, n) bool, and the rest."""

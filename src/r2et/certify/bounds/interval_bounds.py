@@ -1,0 +1,113 @@
+"""Interval bounds (IBP): boxes of values over a ball, and the arithmetic of boxes.
+
+A value y over the ball lies in centre - spread .. centre + spread. With `unit`, the spacing of the
+model's floating-point numbers, spreads also cover what a float evaluation adds: each sum of m terms
+is off by at most about m * unit * (sum of the terms' sizes), in any order of summation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, TypeAlias
+
+import torch
+from torch import Tensor
+
+Norm: TypeAlias = Literal["l2", "linf"]
+
+
+class Box(NamedTuple):
+    """centre -+ spread; a spread of None is 0.
+
+    scale: of a value that is centre + scale * d entry by entry, d the change of x itself, (1, ...):
+    a linear map of it is bounded by norms of the map's rows, where a box would take their sums.
+    """
+
+    centre: Tensor
+    spread: Tensor | None = None
+    scale: Tensor | None = None
+
+    @property
+    def low(self) -> Tensor:
+        return self.centre if self.spread is None else self.centre - self.spread
+
+    @property
+    def high(self) -> Tensor:
+        return self.centre if self.spread is None else self.centre + self.spread
+
+    @property
+    def size(self) -> Tensor:
+        """The largest absolute value."""
+        size = self.centre.abs()
+        return size if self.spread is None else size + self.spread
+
+    def widened(self, noise: Tensor) -> Box:
+        """The same with `noise` more on either side."""
+        return Box(self.centre, added(self.spread, noise))
+
+
+def between(low: Tensor, high: Tensor) -> Box:
+    """The box with these ends."""
+    return Box((low + high) / 2, (high - low) / 2)
+
+
+def added(a: Tensor | None, b: Tensor | None) -> Tensor | None:
+    """a + b, where None is 0."""
+    if a is None or b is None:
+        return a if b is None else b
+    return a + b
+
+
+def box_sum(a: Box, b: Box, signs: tuple[float, float] = (1.0, 1.0)) -> Box:
+    """signs[0] * a + signs[1] * b."""
+    one, two = signs
+    centre = (a.centre if one == 1 else one * a.centre) + (b.centre if two == 1 else two * b.centre)
+    spread = a.spread if abs(one) == 1 or a.spread is None else abs(one) * a.spread
+    other = b.spread if abs(two) == 1 or b.spread is None else abs(two) * b.spread
+    return Box(centre, added(spread, other))
+
+
+def box_product(a: Box, b: Box) -> Box:
+    """The smallest box of all products."""
+    if a.spread is None or b.spread is None:
+        point, other = (a.centre, b) if a.spread is None else (b.centre, a)
+        spread = None if other.spread is None else point.abs() * other.spread
+        return Box(point * other.centre, spread)
+    ends = torch.stack([a.low * b.low, a.low * b.high, a.high * b.low, a.high * b.high])
+    return between(ends.amin(0), ends.amax(0))
+
+
+@dataclass(frozen=True)
+class Ball:
+    """The points x + d with ||d|| <= radius.
+
+    x: (B, ...).
+    radius: (B,).
+    norm: of d.
+    unit: the rounding unit of the model's arithmetic; 0 leaves rounding out.
+    exact: x alone, and boxes without a spread.
+    soft: give the jumps of a derivative the gradient of a sigmoid this wide; 0 for none.
+    """
+
+    x: Tensor
+    radius: Tensor
+    norm: Norm
+    unit: float = 0.0
+    exact: bool = False
+    soft: float = 0.0
+
+    @staticmethod
+    def point(x: Tensor) -> Ball:
+        """x alone."""
+        return Ball(x, x.new_zeros(len(x)), "l2", exact=True)
+
+    def over_rows(self, like: Tensor) -> Tensor:
+        """The radius in a shape that multiplies rows."""
+        return self.radius.view(-1, *[1] * (like.ndim - 1))
+
+    def box(self) -> Box:
+        """x itself."""
+        if self.exact:
+            return Box(self.x)
+        scale = torch.ones_like(self.x[:1])
+        return Box(self.x, self.over_rows(self.x) * scale, scale)

@@ -1,0 +1,286 @@
+"""Activations: a curve applied to each entry, and a gradient times the curve's derivative."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from r2et.certify.bounds.interval_bounds import Ball, Box, added, between, box_product, box_sum
+from r2et.certify.bounds.linear_bounds import LinearBound, linear_bound, linear_product
+from r2et.certify.bounds.rounding import rounding
+from r2et.certify.operators.arithmetic import over_directions
+from r2et.certify.operators.base import Operator
+from r2et.certify.operators.curves import Curve, curve
+from r2et.certify.operators.registry import Call, Made, aten, functional_twin, register
+
+LOWEST_THRESHOLD = 15.0  # of a Softplus: where torch goes over to the identity
+
+
+@dataclass(frozen=True)
+class ActivationOp(Operator):
+    """sigma(z)."""
+
+    curve: Curve
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        return self.curve.name
+
+    @property
+    def kinked(self) -> bool:  # type: ignore[override]
+        return jumps(self.curve)
+
+    def interval(self, ball: Ball, *inputs: Box) -> Box:
+        (z,) = inputs
+        if z.spread is None:
+            return Box(self.curve.curves[0](z.centre))
+        value = between(*self.curve.range(0, z.low, z.high))
+        return value.widened(value_noise(self.curve, ball, value, z.size)) if ball.unit else value
+
+    def linear(self, ball: Ball, *inputs: LinearBound, side: Tensor | None = None) -> LinearBound:
+        (z,) = inputs
+        return curve_bound(self.curve, 0, z, ball, side if self.curve.flat else None)
+
+    def jacobian(self, values: Sequence[Box], jacobians: Sequence[Box]) -> Box:
+        (z,) = values
+        return box_product(over_directions(derivative_box(self.curve, 1, z)), jacobians[0])
+
+
+@dataclass(frozen=True)
+class ActivationBackwardOp(Operator):
+    """g sigma'(z), from the gradient g by the activation's output, and its input z."""
+
+    curve: Curve
+    name = "activation_backward"
+
+    @property
+    def kinked(self) -> bool:  # type: ignore[override]
+        return jumps(self.curve)
+
+    def derivative(self, ball: Ball, z: Box) -> Box:
+        """The box of sigma'(z)."""
+        curve = self.curve
+        if z.spread is None:
+            return Box(curve.curves[1](z.centre))
+        if ball.soft and curve.flat:
+            ends = curve.left[1], curve.right[1], ball.soft
+            a, b = _SoftStep.apply(z.low, *ends), _SoftStep.apply(z.high, *ends)  # type: ignore[no-untyped-call]
+            return Box((a + b) / 2, (b - a) / 2 if ends[0] < ends[1] else (a - b) / 2)
+        slope = between(*curve.range(1, z.low, z.high))
+        if not ball.unit:
+            return slope
+        noise = ball.unit * (curve.noise + curve.wide * z.size) + curve.step
+        return slope.widened(noise + rounding(4, ball.unit, slope.size))
+
+    def interval(self, ball: Ball, *inputs: Box) -> Box:
+        gradient, z = inputs
+        product = box_product(gradient, self.derivative(ball, z))
+        return product.widened(rounding(4, ball.unit, product.size)) if ball.unit else product
+
+    def linear(self, ball: Ball, *inputs: LinearBound, side: Tensor | None = None) -> LinearBound:
+        gradient, z = inputs
+        return linear_product(gradient, self.derivative_bound(ball, z, side), ball)
+
+    def derivative_bound(self, ball: Ball, z: LinearBound, side: Tensor | None) -> LinearBound:
+        """The linear bound of sigma'(z)."""
+        return curve_bound(self.curve, 1, z, ball, side if self.curve.flat else None)
+
+    def jacobian(self, values: Sequence[Box], jacobians: Sequence[Box]) -> Box:
+        gradient, z = values
+        slope = over_directions(derivative_box(self.curve, 1, z))
+        bend = over_directions(box_product(gradient, derivative_box(self.curve, 2, z)))
+        return box_sum(box_product(slope, jacobians[0]), box_product(bend, jacobians[1]))
+
+    def adjoint(self, values: Sequence[Box], adjoint: Box) -> list[Box | None]:
+        _, z = values
+        return [box_product(over_directions(derivative_box(self.curve, 1, z)), adjoint), None]
+
+
+def jumps(curve: Curve) -> bool:
+    """Whether the derivative has two values at the kink."""
+    return curve.kink is not None and curve.left[1] != curve.right[1]
+
+
+def derivative_box(curve: Curve, order: int, z: Box) -> Box:
+    """The box of a derivative over that of z, without rounding."""
+    if z.spread is None:
+        return Box(curve.curves[order](z.centre))
+    return between(*curve.range(order, z.low, z.high))
+
+
+def value_noise(curve: Curve, ball: Ball, value: Box, size: Tensor) -> Tensor:
+    """What a float evaluation of sigma(z) may be off by, for |z| up to size."""
+    noise = rounding(8, ball.unit, value.size + curve.steep * size)
+    return noise + ball.unit * curve.noise + curve.step
+
+
+def curve_bound(
+    curve: Curve, order: int, z: LinearBound, ball: Ball, side: Tensor | None = None
+) -> LinearBound:
+    """sigma (order 0) or its derivative (1) of a linear bound: a line and what it leaves.
+
+    side: 1 or -1 where a unit is known to be right or left of its kink, 0 elsewhere.
+    """
+    low, high = z.low, z.high
+    if side is not None:
+        side = side.view(z.centre.shape)
+        # Beyond the kink by a hair at most, where a float evaluation may be on the other side.
+        low = torch.where(side > 0, low.clamp(min=0), low)
+        high = torch.where(side < 0, high.clamp(max=0), torch.maximum(high, low))
+        low = torch.minimum(low, high)
+    rate, least, most = curve.line(order, low, high)
+    bottom, top = curve.range(order, low, high)
+    if side is not None:
+        known = side != 0
+        slope = torch.where(side > 0, curve.right[1], curve.left[1]).to(low)
+        rate = torch.where(known, slope if order == 0 else 0.0, rate)
+        constant = torch.zeros_like(slope) if order == 0 else slope
+        least, most = torch.where(known, constant, least), torch.where(known, constant, most)
+        if order == 1:
+            bottom, top = torch.where(known, least, bottom), torch.where(known, most, top)
+    middle, wide = (least + most) / 2, (most - least) / 2
+    box = between(bottom, top)
+    if order == 0:
+        noise = value_noise(curve, ball, box, z.size)
+    else:
+        noise = ball.unit * (curve.noise + curve.wide * z.size) + curve.step
+    noise = noise + rounding(8, ball.unit, box.size + rate.abs() * z.size)
+    return linear_bound(
+        rate * z.centre + middle,
+        rate[:, None] * z.slope,
+        rate.abs() * z.spread + wide + noise,
+        ball,
+        Box(box.centre, added(box.spread, noise)),
+    )
+
+
+class _SoftStep(torch.autograd.Function):
+    """A step at 0, with the gradient of a sigmoid: how a unit that switches learns not to."""
+
+    @staticmethod
+    def forward(ctx: Any, z: Tensor, left: float, right: float, width: float) -> Tensor:
+        ctx.save_for_backward(z)
+        ctx.jump, ctx.width = right - left, width
+        return torch.where(z > 0, z.new_tensor(right), z.new_tensor(left))
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None, None]:
+        (z,) = ctx.saved_tensors
+        share = torch.sigmoid(z / ctx.width)
+        return gradient * (share * (1 - share)) * (ctx.jump / ctx.width), None, None, None
+
+
+def _softplus_curve(call: Call) -> Curve:
+    beta, threshold = float(call["beta"]), float(call["threshold"])
+    # Up to the threshold torch takes exp(beta z), which must not overflow.
+    most = math.floor(math.log(torch.finfo(call.dtype).max)) - 1
+    if not beta > 0 or not LOWEST_THRESHOLD <= threshold <= most:
+        given = f"with beta {beta:g} and threshold {threshold:g}"
+        call.refuse(f"{given} (beta above 0, threshold in {LOWEST_THRESHOLD:g}..{most})")
+    return curve("softplus", beta, 1.0, 0.0, threshold)
+
+
+def _elu_curve(call: Call) -> Curve:
+    if call["scale"] != 1 or call["input_scale"] != 1:
+        call.refuse("with a scale")
+    return curve("elu", float(call["alpha"]))
+
+
+def _leaky_curve(call: Call) -> Curve:
+    return curve("leaky_relu", float(call["negative_slope"]))
+
+
+FORWARD: dict[Any, Callable[[Call], Curve]] = {
+    aten.relu.default: lambda _: curve("relu", 0.0),
+    aten.leaky_relu.default: _leaky_curve,
+    aten.softplus.default: _softplus_curve,
+    aten.tanh.default: lambda _: curve("tanh"),
+    aten.sigmoid.default: lambda _: curve("sigmoid"),
+    aten.elu.default: _elu_curve,
+    aten.silu.default: lambda _: curve("silu"),
+    aten.gelu.default: lambda call: curve("gelu", str(call["approximate"])),
+}
+
+
+@register(*FORWARD)
+def _activation(call: Call) -> Made:
+    twin = call.target if call.target in FORWARD else functional_twin(call.target)
+    return ActivationOp(FORWARD[twin](call)), (call.value("self", grouped=True),)
+
+
+@register(aten.leaky_relu_backward.default)
+def _leaky_backward(call: Call) -> Made:
+    if call["self_is_result"]:
+        return _from_result(call, "grad_output", "self")
+    return ActivationBackwardOp(_leaky_curve(call)), (
+        call.value("grad_output", grouped=True),
+        call.value("self", grouped=True),
+    )
+
+
+@register(aten.softplus_backward.default)
+def _softplus_backward(call: Call) -> Made:
+    inputs = call.value("grad_output", grouped=True), call.value("self", grouped=True)
+    return ActivationBackwardOp(_softplus_curve(call)), inputs
+
+
+@register(aten.silu_backward.default)
+def _silu_backward(call: Call) -> Made:
+    return ActivationBackwardOp(curve("silu")), (
+        call.value("grad_output", grouped=True),
+        call.value("self", grouped=True),
+    )
+
+
+@register(aten.gelu_backward.default)
+def _gelu_backward(call: Call) -> Made:
+    inputs = call.value("grad_output", grouped=True), call.value("self", grouped=True)
+    return ActivationBackwardOp(curve("gelu", str(call["approximate"]))), inputs
+
+
+@register(aten.elu_backward.default)
+def _elu_backward(call: Call) -> Made:
+    if call["is_result"]:
+        return _from_result(call, "grad_output", "self_or_result")
+    inputs = call.value("grad_output", grouped=True), call.value("self_or_result", grouped=True)
+    return ActivationBackwardOp(_elu_curve(call)), inputs
+
+
+@register(aten.threshold_backward.default)
+def _relu_backward(call: Call) -> Made:
+    if call["threshold"] != 0:
+        call.refuse("with a threshold other than 0")
+    return _from_result(call, "grad_output", "self")
+
+
+@register(aten.tanh_backward.default, aten.sigmoid_backward.default)
+def _bounded_backward(call: Call) -> Made:
+    return _from_result(call, "grad_output", "output")
+
+
+def _from_result(call: Call, gradient: str, result: str) -> Made:
+    """A derivative that torch takes from the activation's own output: by the input instead."""
+    made = call.source(result, ActivationOp)
+    assert isinstance(made.operator, ActivationOp)
+    named = RESULTS[call.target]
+    if made.operator.curve.name not in named:
+        call.refuse(f"of what was not made by {' or '.join(named)}")
+    (z,) = made.inputs
+    return ActivationBackwardOp(made.operator.curve), (
+        call.value(gradient, grouped=True),
+        call.makers[z],
+    )
+
+
+RESULTS: dict[Any, tuple[str, ...]] = {
+    aten.leaky_relu_backward.default: ("leaky_relu", "relu"),
+    aten.elu_backward.default: ("elu",),
+    aten.threshold_backward.default: ("relu",),
+    aten.tanh_backward.default: ("tanh",),
+    aten.sigmoid_backward.default: ("sigmoid",),
+}

@@ -1,0 +1,197 @@
+"""Which operator stands for which operation of torch: one function each, in one registry.
+
+Torch's tracer hands over operations of ATen, forward and backward ones alike. `register` names the
+operations that a function reads; the function looks at a Call and returns what it makes of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NoReturn, TypeAlias
+
+import torch
+from torch import Tensor
+from torch._ops import OpOverload
+
+from r2et.certify.operators.base import Operator, Shape
+from r2et.errors import InputError
+
+aten = torch.ops.aten
+
+
+@dataclass(frozen=True)
+class Value:
+    """A value that depends on x: its number in the graph, one row's shape, and what made it.
+
+    groups: how many rows of torch's tensor belong to one row of x; the shape then starts with it.
+    output: which output of its operation this is; only the first has bounds.
+    """
+
+    index: int
+    shape: Shape
+    groups: int = 1
+    operator: Operator | None = None
+    inputs: tuple[int, ...] = ()
+    output: int = 0
+
+
+@dataclass(frozen=True)
+class BatchSize:
+    """A number that grows with the batch: `times` of its rows."""
+
+    times: int
+
+
+@dataclass(frozen=True)
+class Transposed:
+    """A constant matrix, turned over: kept apart, so that an operator holds the weight itself."""
+
+    tensor: Tensor
+
+
+Made: TypeAlias = tuple[Operator, tuple[Value, ...]] | Value | Tensor
+Reader: TypeAlias = Callable[["Call"], Made]
+
+
+@dataclass(frozen=True)
+class Call:
+    """One operation of torch: its arguments by their names in the schema, defaults filled in.
+
+    target: the operation.
+    arguments: Values, constant tensors (in the precision of the analysis), numbers, lists.
+    shape: of one row of what it makes; of its first output where it makes several.
+    dtype: the model's precision.
+    where: whom a message is from.
+    supported: what a model may be made of.
+    makers: operator and inputs of earlier values, by number.
+    """
+
+    target: OpOverload
+    arguments: dict[str, Any]
+    shape: Shape
+    dtype: torch.dtype
+    where: str
+    supported: str
+    makers: dict[int, Value] = field(repr=False)
+
+    @property
+    def name(self) -> str:
+        """As messages call it: relu, native_layer_norm."""
+        return str(self.target.overloadpacket.__name__).strip("_")
+
+    def __getitem__(self, name: str) -> Any:
+        return self.arguments[name]
+
+    def moves(self, name: str) -> bool:
+        """Whether this argument depends on x."""
+        return isinstance(self.arguments[name], Value)
+
+    def value(self, name: str, *, grouped: bool = False) -> Value:
+        """This argument, which must depend on x; grouped: it may have several rows for one of x."""
+        value = self.arguments[name]
+        if not isinstance(value, Value):
+            self.refuse(f"whose {name} does not depend on x")
+        if value.output:
+            self.refuse("of another output than the first")
+        if value.groups > 1 and not grouped:
+            self.refuse("of rows that are not those of x")
+        return value
+
+    def constant(self, name: str) -> Any:
+        """This argument, which must not depend on x; a matrix may be Transposed."""
+        if self.moves(name):
+            self.refuse(f"whose {name} depends on x")
+        return self.arguments[name]
+
+    def over_row(self, name: str, like: Value) -> Tensor:
+        """A constant that broadcasts over rows like this value's, as a tensor."""
+        given = plain_tensor(self.constant(name))
+        tensor = given if isinstance(given, Tensor) else torch.tensor(given, dtype=torch.float64)
+        if tensor.ndim == len(like.shape) + 1:
+            if tensor.shape[0] != 1:
+                self.refuse("with a weight for each row")
+            tensor = tensor[0]
+        if tensor.ndim > len(like.shape) or self.shape != like.shape:
+            self.refuse("that changes the shape")
+        return tensor
+
+    def source(self, name: str, operator: type[Operator]) -> Value:
+        """What an argument was made of, where this kind of operator made it."""
+        made = self.makers[self.value(name, grouped=True).index]
+        if not isinstance(made.operator, operator):
+            self.refuse(f"of what was not made by {operator.__name__}")
+        return made
+
+    def at_rows(self, argument: str) -> Callable[[Tensor], Tensor]:
+        """The operation as a function of one argument (B, ...), for any B, the others as here."""
+        others = {k: v for k, v in self.arguments.items() if k != argument}
+
+        def function(v: Tensor) -> Tensor:
+            rest = {name: for_rows(value, len(v)) for name, value in others.items()}
+            made: Tensor = call_by_name(self.target, {argument: v, **rest})
+            return made
+
+        return function
+
+    def refuse(self, why: str) -> NoReturn:
+        """Raise InputError that names the operation."""
+        text = f"{self.where}: model must be made of {self.supported}, got {self.name} {why}"
+        raise InputError(f"{text.rstrip()}.")
+
+
+OPERATORS: dict[OpOverload, Reader] = {}
+
+
+def register(*targets: OpOverload) -> Callable[[Reader], Reader]:
+    """Let a function read these operations of torch, and what they do in place."""
+
+    def add(reader: Reader) -> Reader:
+        for target in targets:
+            OPERATORS[target] = reader
+        return reader
+
+    return add
+
+
+def reader_of(target: OpOverload) -> Reader | None:
+    """Who reads this operation; one in place is read as its twin that is not."""
+    twin = functional_twin(target)
+    return OPERATORS.get(target) or (OPERATORS.get(twin) if twin is not None else None)
+
+
+def functional_twin(target: OpOverload) -> OpOverload | None:
+    """Of an operation in place, the one that leaves its argument alone: relu for relu_."""
+    packet = target.overloadpacket.__name__
+    if not (target._schema.is_mutable and packet.endswith("_")):
+        return None
+    return getattr(getattr(aten, packet[:-1], None), target._overloadname, None)
+
+
+def plain_tensor(value: Any) -> Any:
+    """A constant as torch holds it."""
+    return value.tensor.t() if isinstance(value, Transposed) else value
+
+
+def for_rows(value: Any, rows: int) -> Any:
+    """An argument as torch takes it, its batch sizes as they are for this many rows."""
+    if isinstance(value, BatchSize):
+        return value.times * rows
+    if isinstance(value, Transposed):
+        return plain_tensor(value)
+    if isinstance(value, list | tuple):
+        return type(value)(for_rows(part, rows) for part in value)
+    return value
+
+
+def call_by_name(target: OpOverload, arguments: dict[str, Any]) -> Any:
+    """Call an operation with arguments by their names in its schema."""
+    args, kwargs = [], {}
+    for argument in target._schema.arguments:
+        if argument.name not in arguments:
+            continue
+        if argument.kwarg_only:
+            kwargs[argument.name] = arguments[argument.name]
+        else:
+            args.append(arguments[argument.name])
+    return target(*args, **kwargs)

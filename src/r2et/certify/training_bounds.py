@@ -1,0 +1,255 @@
+"""A lower bound on the gaps of the ranking over a ball, cheap enough to train against.
+
+Over the ball every pre-activation of the first layer lies in an interval, so does every
+derivative, and so does u, the gradient by the first layer's outputs. The gradient by the input is
+W' u: a gap |a_i| - |a_j| is smallest over the box of u where
+
+    min over s in {-1, 1} of (s_i W_i - s W_j) . u - |s_i W_i - s W_j| . spread(u)
+
+with s_i the sign of a_i: exact for one hidden layer and a box, sound for any number of them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from r2et.certify.bounds.interval_bounds import Ball, Box, Norm
+from r2et.certify.bounds.output_gradient import output_gradient
+from r2et.certify.bounds.propagation import Boxes, extend_boxes, interval_bounds
+from r2et.certify.graph import INPUT, OUTPUT_GRADIENT, Graph, Trace, build, trace
+from r2et.certify.operators.linear import Dense
+from r2et.checks import check_k, check_model_input
+from r2et.errors import require
+from r2et.explain.base import Of
+from r2et.models.output import target_classes, target_rows, undisturbed
+
+# How wide a step of a piecewise-linear unit looks to the gradient, in units of its input.
+SOFT = 0.1
+# Above this many entries (n * n * units) features are bounded one by one, not pair by pair.
+TABLE_NUMBERS = 2**22
+
+# What every module keeps beside its own settings; hooks count.
+BOOKKEEPING = {n for n in vars(nn.Module()) if not n.endswith("hooks")}
+_TRACED: WeakKeyDictionary[nn.Module, tuple[Any, Trace, Graph]] = WeakKeyDictionary()
+
+
+class Margins(NamedTuple):
+    """low: (B, P) lower bounds over the ball of gaps I_i - I_j. scores: (B, n) at x.
+
+    pairs: (B, P, 2), their features i and j. For absolute scores a gap is s_i a_i - s_j a_j for
+    the signs s with the lowest bound.
+    """
+
+    low: Tensor
+    scores: Tensor
+    pairs: Tensor
+
+
+def margins(
+    model: nn.Module,
+    x: Tensor,
+    radius: float | Tensor,
+    *,
+    k: int,
+    norm: Norm = "l2",
+    pairs: int = 8,
+    target: Tensor | int | None = None,
+    of: Of = "log_odds",
+    signed: bool = False,
+    soft: float = SOFT,
+    top: Tensor | None = None,
+) -> Margins:
+    """Bounds of `pairs` gaps of each row, the lowest among them, differentiable in the weights.
+
+    All pairs are bounded without a graph; then, with one, the lowest of each of `pairs` parts of
+    them. Where the first layer is not dense, or wide, features are bounded one by one instead: the
+    weakest of the top k against the strongest of the rest, the second weakest against the second
+    strongest, and so on. radius: one number, or (B,). soft: the bound of a unit that may switch
+    has no gradient towards switching less; it is given that of a sigmoid this wide. top: (B, k),
+    the features that are to be above the others, by default the top k at x.
+    """
+    check_model_input("margins", model, x)
+    check_k("margins", k, x[0].numel())
+    require(norm in ("l2", "linf"), "margins", "norm", "l2 or linf", norm)
+    is_valid = type(pairs) is int and pairs > 0
+    require(is_valid, "margins", "pairs", "a positive whole number", pairs)
+    reach = torch.as_tensor(radius, dtype=x.dtype, device=x.device)
+    is_valid = bool(((reach >= 0) & (reach < torch.inf)).all())
+    require(is_valid, "margins", "radius", "0 or more and finite", radius)
+    target = target_rows("margins", target, x)
+    with undisturbed(model):
+        graph = live_graph(model, x)
+        at_x, chosen = _point(graph, x, target, of)
+        scores = at_x[graph.gradient].centre.flatten(1)
+        ball = Ball(x, reach.expand(len(x)), norm, soft=soft)
+        first = _only_dense(graph)
+        end = graph.gradient if first is None else graph.nodes[graph.gradient].inputs[0]
+        boxes = interval_bounds(graph, ball, chosen, of, end=end, point=at_x)
+    order = _Order(scores.detach(), k, pairs, signed, top)
+    if first is None or scores.shape[1] ** 2 * len(first) > TABLE_NUMBERS:
+        if first is not None:
+            extend_boxes(graph, ball, boxes, graph.gradient, at_x)
+        low, features = _nested(boxes[graph.gradient], order)
+    else:
+        low, features = _paired(first, boxes[end], order)
+    return Margins(low, scores if signed else scores.abs(), features)
+
+
+def live_graph(model: nn.Module, x: Tensor) -> Graph:
+    """The model's graph with its very weights, traced anew only where more than these changed."""
+    known = _TRACED.get(model)
+    key = (_identity(model), tuple(x.shape[1:]), x.dtype)
+    if known is not None and known[0] == key:
+        traced, graph = known[1:]
+        return graph if graph.lasting else build("margins", traced, exact=False)
+    traced = trace("margins", model, x)
+    graph = build("margins", traced, exact=False)
+    if not traced.reads_weights:
+        _TRACED[model] = (key, traced, graph)
+    return graph
+
+
+def _identity(model: nn.Module) -> tuple[Any, ...]:
+    """What a forward pass may go by: modules, parameters, buffers, hooks, and plain settings."""
+    parts: list[Any] = [*map(id, model.parameters()), *map(id, model.buffers())]
+    for module in model.modules():
+        parts.append(id(module))
+        parts += [_plain(v) for name, v in vars(module).items() if name not in BOOKKEEPING]
+    return tuple(parts)
+
+
+def _plain(value: Any) -> Any:
+    """Numbers and texts, also within containers; anything else by what it is."""
+    if value is None or isinstance(value, int | float | str | bool):
+        return value
+    if isinstance(value, dict):
+        return tuple((key, _plain(part)) for key, part in value.items())
+    if isinstance(value, list | tuple | set | frozenset):
+        return tuple(map(_plain, value))
+    return id(value)
+
+
+def _point(graph: Graph, x: Tensor, target: Tensor | None, of: Of) -> tuple[Boxes, Tensor]:
+    """All values at x itself, and the class explained."""
+    ball = Ball.point(x)
+    boxes: Boxes = {INPUT: ball.box()}
+    extend_boxes(graph, ball, boxes, graph.logits, None)
+    logits = boxes[graph.logits].centre
+    chosen = target_classes("margins", target, logits)
+    boxes[OUTPUT_GRADIENT] = Box(output_gradient(logits, chosen, of))
+    extend_boxes(graph, ball, boxes, graph.gradient, None)
+    return boxes, chosen
+
+
+class _Order(NamedTuple):
+    """Which pairs are to be bounded: those of the top k and the others."""
+
+    scores: Tensor  # (B, n) signed, at x
+    k: int
+    pairs: int
+    signed: bool
+    given: Tensor | None  # (B, k)
+
+    @property
+    def top(self) -> Tensor:
+        """(B, n) bool."""
+        size = self.scores if self.signed else self.scores.abs()
+        top = torch.zeros_like(size, dtype=torch.bool)
+        chosen = size.topk(self.k, dim=1).indices if self.given is None else self.given
+        return top.scatter(1, chosen, True)
+
+    @property
+    def side(self) -> Tensor:
+        """(B, n) signs; all 1 where they count themselves."""
+        if self.signed:
+            return torch.ones_like(self.scores)
+        return 1.0 - 2.0 * (self.scores < 0).to(self.scores)
+
+
+def _only_dense(graph: Graph) -> Tensor | None:
+    """W (units, n) of the first layer, if it is dense and the only one that sees x."""
+    node = graph.nodes.get(graph.gradient)
+    if node is None or not isinstance(node.operator, Dense) or node.operator.bias is not None:
+        return None
+    (source,) = node.inputs
+    flat = len(graph.shapes[source]) == 1 == len(graph.shapes[graph.gradient])
+    inside = graph.linear_suffix[1]
+    return node.operator.matrix.T if flat and inside == [graph.gradient] else None
+
+
+def _paired(weight: Tensor, box: Box, order: _Order) -> tuple[Tensor, Tensor]:
+    """(B, P) bounds and (B, P, 2) features: pairs that one matrix tells apart."""
+    top, side = order.top, order.side
+    with torch.no_grad():
+        i, j, sign = _lowest(weight, box, top, side, order.pairs, order.signed)
+    columns = weight.T.contiguous()
+    mine, rival = F.embedding(i, columns), F.embedding(j, columns)
+    apart = side.gather(1, i)[..., None] * mine - sign[..., None] * rival
+    low = (apart * box.centre[:, None]).sum(2)
+    if box.spread is not None:
+        low = low - (apart.abs() * box.spread[:, None]).sum(2)
+    return low, torch.stack([i, j], 2)
+
+
+def _lowest(
+    weight: Tensor, box: Box, top: Tensor, side: Tensor, count: int, signed: bool
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Of all pairs, dealt out into `count` hands, the one of each hand with the lowest bound.
+
+    Returns the features i and j and the sign of a_j, each (B, count). |W_i - t W_j| is the same
+    for all rows, so that one product of matrices serves all of them.
+    """
+    n = weight.shape[1]
+    p, q = torch.triu_indices(n, n, offset=1, device=weight.device)
+    # Features first: a pair is then a copy of two contiguous rows.
+    columns, signed_columns = weight.T, side.T.contiguous()
+    value = signed_columns * (columns @ box.centre.T)
+    inside = top.T.contiguous()
+    first, second = inside[p], inside[q]
+    a, b = value[p], value[q]
+    own, other = torch.where(first, a, b), torch.where(first, b, a)
+    other *= signed_columns[p] * signed_columns[q]
+    own.masked_fill_(first == second, torch.inf)
+    count, most = min(count, len(p)), len(p) * (1 if signed else 2)
+    hands = -(-most // count)
+    low = value.new_full((hands * count, len(top)), torch.inf)
+    spread = None if box.spread is None else box.spread.T
+    for turn, sign in enumerate((1.0,) if signed else (1.0, -1.0)):
+        gap = low[turn * len(p) : (turn + 1) * len(p)]
+        torch.sub(own, other, alpha=sign, out=gap)
+        if spread is not None:
+            gap -= torch.sub(columns[p], columns[q], alpha=sign).abs_() @ spread
+    worst, place = low.T.contiguous().view(-1, count, hands).min(2)
+    place = place + hands * torch.arange(count, device=place.device)
+    # A hand without a pair of a top and another feature takes the lowest of all.
+    lowest = place.gather(1, worst.argmin(1, keepdim=True))
+    place = torch.where(worst.isinf(), lowest, place)
+    rival = 1.0 - 2.0 * (place >= len(p)).to(value)
+    place = place % len(p)
+    i, j = p[place], q[place]
+    swap = ~top.gather(1, i)
+    i, j = torch.where(swap, j, i), torch.where(swap, i, j)
+    return i, j, rival * side.gather(1, i)
+
+
+def _nested(gradient: Box, order: _Order) -> tuple[Tensor, Tensor]:
+    """Features bounded one by one: the weakest of the top k against the strongest other, ..."""
+    top, signed = order.top, order.signed
+    few = min(order.pairs, order.k, top.shape[1] - order.k)
+    centre = gradient.centre.flatten(1)
+    spread = None if gradient.spread is None else gradient.spread.flatten(1)
+    with torch.no_grad():
+        size = centre if signed else centre.abs()
+        wide = torch.zeros_like(size) if spread is None else spread
+        i = (size - wide).masked_fill(~top, torch.inf).topk(few, dim=1, largest=False).indices
+        j = (size + wide).masked_fill(top, -torch.inf).topk(few, dim=1).indices
+    own, other = (order.side * centre).gather(1, i), centre.gather(1, j)
+    low = own - (other if signed else other.abs())
+    if spread is not None:
+        low = low - spread.gather(1, i) - spread.gather(1, j)
+    return low, torch.stack([i, j], 2)

@@ -1,0 +1,230 @@
+"""What is bounded is what runs: backward passes of their own, hooks, odd calls, closed forms."""
+
+import random
+import warnings
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from nets import make, quadratic, randn
+from r2et.certify import HessianCertifier, IntervalCertifier, margins
+from r2et.errors import InputError
+from r2et.explain import Gradient
+from r2et.rank import top_k
+from r2et.region import L2
+
+
+class HalfBack(torch.autograd.Function):
+    """tanh, with half of its gradient."""
+
+    @staticmethod
+    def forward(ctx, z):
+        out = torch.tanh(z)
+        ctx.save_for_backward(out)
+        return out
+
+    @staticmethod
+    def backward(ctx, gradient):
+        (out,) = ctx.saved_tensors
+        return 0.5 * gradient * (1 - out * out)
+
+
+class Between(nn.Module):
+    """Two linear layers with somebody's function of what is between them."""
+
+    def __init__(self, function, features=4, hidden=6):
+        super().__init__()
+        self.one, self.two = nn.Linear(features, hidden), nn.Linear(hidden, 2)
+        self.function = function
+        self.register_buffer("gain", torch.full((hidden,), 1.5))
+
+    def forward(self, x):
+        return self.two(self.function(self, self.one(x)))
+
+
+def hooked(_, h):
+    out = torch.tanh(h)
+    if out.requires_grad:
+        out.register_hook(lambda gradient: gradient * gradient.new_tensor([1.0, 4.0] * 3))
+    return out
+
+
+def hooked_node(_, h):
+    out = torch.tanh(h)
+    if out.requires_grad:
+        out.grad_fn.register_prehook(lambda gradients: (3.0 * gradients[0] + 0.1,))
+    return out
+
+
+def asleep(_, h):
+    with torch.no_grad():
+        aside = torch.relu(h - 0.2)
+    return torch.tanh(h) + aside
+
+
+def looks_at_mode(_, h):
+    return torch.tanh(h) if h.requires_grad else torch.relu(h)
+
+
+def positional_norm(_, h):
+    ones, zeros = torch.ones(6), torch.zeros(6)
+    return torch.batch_norm(torch.tanh(h), ones, zeros, zeros, 2 * ones, False, 0.1, 1e-5, False)
+
+
+FUNCTIONS = {
+    "a backward pass of its own": lambda _, h: HalfBack.apply(h),
+    "a hook on a tensor": hooked,
+    "a hook on a node": hooked_node,
+    "a branch without a gradient": asleep,
+    "requires_grad": looks_at_mode,
+    "sub by keyword": lambda _, h: torch.sub(input=torch.tanh(h), other=0.3 * h),
+    "sub of another": lambda _, h: torch.sub(other=torch.tanh(h), input=h),
+    "add with alpha": lambda _, h: torch.add(torch.relu(h), h, alpha=2),
+    "rsub with alpha": lambda _, h: torch.rsub(torch.tanh(h), 1.0, alpha=2),
+    "batch_norm by position": positional_norm,
+    "a gate": lambda _, h: torch.sigmoid(h) * torch.tanh(h),
+    "a buffer": lambda m, h: torch.tanh(h * m.gain),
+    "in place": lambda _, h: torch.tanh(h.mul(2.0).add_(0.5)),
+    "two hinges of one value": lambda _, h: torch.relu(h) - 0.5 * F.leaky_relu(h, 0.2),
+}
+
+
+def holds(model, x, k=1, **settings):
+    """The share of rows with a radius above 0, in none of which a point changes the top k."""
+    radius = IntervalCertifier(**settings)(model, Gradient(), x, k=k).radius
+    clean = top_k(Gradient()(model, x), k).sort(1).values
+    for far in (0.3, 0.99):
+        for points in L2(1.0).sample(torch.zeros_like(x), 200):
+            unit = F.normalize(points.flatten(1), dim=1).view_as(x)
+            moved = x + (far * radius).view(-1, *[1] * (x.ndim - 1)).to(x) * unit
+            there = top_k(Gradient().at(model, x)(moved), k).sort(1).values
+            assert bool(((there == clean).all(1) | (radius == 0)).all())
+    return float((radius > 0).double().mean())
+
+
+@pytest.mark.parametrize("relaxation", ["linear", "interval"])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_the_backward_pass_that_runs_is_the_one_that_is_bounded(name, relaxation):
+    model = make(lambda: Between(FUNCTIONS[name])).eval()
+    assert holds(model, randn(12, 4), relaxation=relaxation) > 0.5
+
+
+def test_a_module_hook_counts():
+    model = make(lambda: Between(lambda _, h: torch.tanh(h))).eval()
+    plain = IntervalCertifier()(model, Gradient(), randn(12, 4), k=1).radius
+    factor = torch.tensor([1.0, 1.0, 4.0, 1.0, 1.0, 1.0])
+    model.one.register_full_backward_hook(lambda _, inputs, __: (inputs[0] * factor[:4],))
+    assert holds(model, randn(12, 4)) > 0.5
+    hooked = IntervalCertifier()(model, Gradient(), randn(12, 4), k=1).radius
+    assert not torch.equal(plain, hooked)
+
+
+class Larger(nn.Module):
+    """A mean over one place, spread over many: its backward pass adds all of them up."""
+
+    def __init__(self, size=40):
+        super().__init__()
+        self.pool, self.out = nn.AdaptiveAvgPool2d(size), nn.Linear(2 * size * size, 2)
+        weight = torch.full((2, size * size), 0.98 * 2.0**-24)
+        weight[:, 0] = 1.0
+        weight[1, 1:] *= 1.03
+        self.out.weight.data = torch.stack([weight.flatten(), -weight.flatten()])
+
+    def forward(self, x):
+        return self.out(self.pool(x).flatten(1))
+
+
+def test_sums_of_a_backward_pass_are_rounded_as_long_as_they_are():
+    model, x = Larger().eval(), torch.ones(1, 2, 1, 1)
+    # The features differ by less than a sum of 1600 terms may lose.
+    assert float(IntervalCertifier()(model, Gradient(), x, k=1).radius) == 0
+
+
+@pytest.mark.parametrize("kind", [IntervalCertifier, HessianCertifier])
+@pytest.mark.parametrize("norm", ["l2", "linf"])
+def test_the_radius_of_a_quadratic_is_exact(kind, norm):
+    """The gradient A x + b moves by A d: a gap closes at its size over the norm of A_i -+ A_j."""
+    model, x = quadratic(5).eval(), randn(10, 5, dtype=torch.float64)
+    certifier = kind(norm=norm, limit=100.0, tolerance=1e-6)
+    radius = certifier(model, Gradient(), x, k=2, target=1).radius
+    g = x @ model.a + model.b
+    top = torch.zeros_like(g, dtype=torch.bool).scatter(1, g.abs().topk(2).indices, True)
+    exact = []
+    for row, inside in zip(g.detach(), top, strict=True):
+        gaps = []
+        for i in inside.nonzero().flatten():
+            for j in (~inside).nonzero().flatten():
+                for sign in (1.0, -1.0):
+                    move = row[i].sign() * model.a[i] - sign * model.a[j]
+                    size = move.norm() if norm == "l2" else move.abs().sum()
+                    gaps.append((row[i].abs() - sign * row[j]) / size)
+        exact.append(torch.stack(gaps).min())
+    torch.testing.assert_close(radius, torch.stack(exact).detach(), rtol=1e-5, atol=0)
+
+
+def overwritten(model, h):
+    out = torch.tanh(h) + model.gain.sum()
+    model.gain.mul_(1.0)
+    return out
+
+
+REFUSED = {
+    "overwritten": (overwritten, "mul in place, on a weight"),
+    "python's random": (lambda _, h: h * random.random(), "change with the data, the batch or by"),
+    "item": (lambda _, h: h * float(h.detach().sum()), "a step that looks at values"),
+    "numpy": (lambda _, h: h * torch.tensor(h.detach().numpy().max()), "made of data or of chance"),
+    "rows that mix": (lambda _, h: h - h.mean(0), "mean, whose result is not one value per row"),
+    "rows that are sorted": (lambda _, h: h.sort(0).values, "got sort"),
+    "rows by number": (lambda _, h: h * torch.arange(len(h))[:, None], "a number for each row"),
+    "a clipped gradient": (lambda _, h: torch.clamp(h, -1, 1), "got clamp"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cannot_be_read_is_refused(name):
+    function, message = REFUSED[name]
+    model = make(lambda: Between(function)).eval()
+    with pytest.raises(InputError, match=message):
+        IntervalCertifier()(model, Gradient(), randn(3, 4), k=1)
+
+
+def test_training_sees_a_replaced_buffer_and_a_setting_in_a_dict():
+    model = make(lambda: Between(lambda m, h: torch.tanh(h * m.gain) * m.settings["gain"]))
+    model.settings = {"gain": 1.0}
+    x = randn(4, 4)
+    margins(model, x, 0.1, k=2)
+    model.gain = torch.linspace(0.1, 3.0, 6)
+    torch.testing.assert_close(margins(model, x, 0.1, k=2).scores, Gradient()(model, x))
+    model.settings["gain"] = -2.0
+    torch.testing.assert_close(margins(model, x, 0.1, k=2).scores, Gradient()(model, x))
+
+
+def test_training_sees_a_weight_that_is_read_as_a_number():
+    model = make(lambda: Between(lambda m, h: torch.tanh(h * m.gain.tolist()[0])))
+    x = randn(4, 4)
+    margins(model, x, 0.1, k=2)
+    model.gain.fill_(0.3)
+    torch.testing.assert_close(margins(model, x, 0.1, k=2).scores, Gradient()(model, x))
+
+
+def test_other_precisions_and_winograd_are_refused():
+    model, x = make(lambda: Between(lambda _, h: torch.tanh(h))).eval(), randn(3, 4)
+    matmul = getattr(torch.backends.mkldnn, "matmul", None)
+    if matmul is not None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # torch's own, about other devices
+            matmul.fp32_precision = "bf16"
+        try:
+            with pytest.raises(InputError, match=r"mkldnn\.matmul\.fp32_precision must be ieee"):
+                IntervalCertifier()(model, Gradient(), x, k=1)
+        finally:
+            matmul.fp32_precision = "none"
+    picture = nn.Sequential(nn.Conv2d(1, 2, 3), nn.Tanh(), nn.Flatten(), nn.Linear(32, 2)).eval()
+    torch._C._set_mkldnn_enabled(False)
+    try:
+        with pytest.raises(InputError, match=r"mkldnn\.enabled must be True"):
+            IntervalCertifier()(picture, Gradient(), randn(2, 1, 6, 6), k=1)
+    finally:
+        torch._C._set_mkldnn_enabled(True)
