@@ -42,7 +42,7 @@ def test_the_gate(run, folder):
     assert run(folder, "adult", *FAST, *gate)[0] == 0
     code, _, err = run(folder, "adult", *FAST, "--gate", "beauty", "--fail-under", "0.1")
     assert code == 2
-    assert err.startswith("audit: gate must be one of precision_strong,")
+    assert err.startswith("audit: gate must be one of certified_share,")
 
 
 def test_json_on_the_screen(run, folder):

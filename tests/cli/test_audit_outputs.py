@@ -10,7 +10,6 @@ import pytest
 import torch
 
 from r2et.audit import Audit
-from r2et.audit.gates import failed
 from r2et.audit.measures import MeasureChunk
 from r2et.audit.request import columns_called
 from r2et.errors import InputError
@@ -155,7 +154,9 @@ def told(value, rows, skipped=()):
 
 def test_what_a_gate_says():
     def said(bar, *found):
-        return failed(told(*found), "certified_share", bar)
+        (verdict,) = told(*found).check([f"certified_share>={bar}"])
+        assert verdict.passed is (verdict.reason is None)
+        return verdict.reason
 
     assert said(0.5, 0.5, 5000) is None  # just as much as was asked
     assert said(0.5, 0.4999, 5000) == "audit: certified_share must be 0.5 or more, got 0.4999."

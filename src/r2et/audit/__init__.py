@@ -7,6 +7,7 @@ from typing import Any
 
 from r2et.audit.bracket import Bracket, bracket
 from r2et.audit.comparison import Comparison, compare
+from r2et.audit.gates import Gate, GateReport
 from r2et.audit.measures import AuditedRows, Measure, register
 from r2et.audit.model_audit import Audit
 from r2et.audit.run import audit
@@ -19,6 +20,8 @@ __all__ = [
     "Bracket",
     "Comparison",
     "Figure",
+    "Gate",
+    "GateReport",
     "Mean",
     "Measure",
     "Median",

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, cast
 
+from r2et.audit.gates import Gate, GateReport, check
 from r2et.files import write_result
 from r2et.report import page
 from r2et.results import FIGURES, UNITS, AuditResult, Figure, Skipped, figures_of, read_audit
@@ -62,6 +64,13 @@ class Audit:
     def summary(self) -> dict[str, Any]:
         """Flat: each mean with _low and _high, the ends of its interval; None was skipped."""
         return dict(self.result["summary"])
+
+    def check(self, gates: Iterable[str | Gate]) -> GateReport:
+        """What becomes of gates such as ["certified_share>=0.9", "distinct_top_k>=2"].
+
+        The report is true where all passed; a figure that was not measured passes nothing.
+        """
+        return check(self.result, gates)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""

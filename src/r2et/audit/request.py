@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from r2et.audit.gates import GATES
+from r2et.audit.gates import Gate
 from r2et.audit.loading import (
     LabelledRows,
     LoadedModel,
@@ -38,13 +38,13 @@ class Request(Configurable):
     weights: a safetensors file for a factory.
     target: the label's column.
     name: what to call the model.
-    gate, fail_under: the figure that must not be below a bar.
+    gates: bounds that figures of the summary must keep; what became of them is in the result.
     bounds: "low,high" of all features.
     frozen: names of columns that stay, with commas between.
     """
 
     # The bar to pass, and what the result is called, change nothing that is measured.
-    config_excluded: ClassVar[tuple[str, ...]] = ("name", "gate", "fail_under")
+    config_excluded: ClassVar[tuple[str, ...]] = ("name", "gates")
 
     model: str
     data: str
@@ -54,16 +54,12 @@ class Request(Configurable):
     weights: str | None = None
     target: str | None = None
     name: str | None = None
-    gate: str = "precision_strong"
-    fail_under: float | None = None
+    gates: tuple[Gate, ...] = ()
     bounds: str | None = None
     frozen: str | None = None
 
     def __post_init__(self) -> None:
         require(self.norm in ("l2", "linf"), WHERE, "norm", "l2 or linf", self.norm)
-        bar = self.fail_under
-        require(bar is None or 0 <= bar <= 1, WHERE, "fail_under", "in 0..1, as 0.95", bar)
-        require(self.gate in GATES, WHERE, "gate", f"one of {', '.join(GATES)}", self.gate)
         _pair(self.bounds)
 
     def run(
@@ -115,6 +111,9 @@ class Request(Configurable):
                 partial=partial,
                 **settings,
             )
+        if self.gates:
+            verdicts = [verdict.to_dict() for verdict in result.check(self.gates)]
+            result = Audit({**result.result, "gates": verdicts})
         return result, partial
 
     def _asked(self, opened: LoadedModel, data: LabelledRows) -> tuple[int, NormBall]:

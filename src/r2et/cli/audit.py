@@ -9,6 +9,12 @@ from pathlib import Path
 import typer
 
 BAD, GATE = 2, 3  # exit codes of what went wrong, and of a failed gate
+GATES = typer.Option(
+    [],
+    "--gate",
+    metavar="'NAME>=VALUE'",
+    help="Exit with 3 unless a figure of the summary keeps this bound; repeat at will.",
+)
 
 
 def command(
@@ -23,8 +29,8 @@ def command(
     frozen: str = typer.Option(None, help="Columns that stay as they are, as age,sex."),
     html: str = typer.Option(None, help="Write the page here."),
     json_file: str = typer.Option(None, "--json", help="Write everything as JSON here; - prints."),
-    fail_under: float = typer.Option(None, help="Exit with 3 where the gate's figure is below."),
-    gate: str = typer.Option("precision_strong", help="The figure of --fail-under."),
+    gate: list[str] = GATES,
+    fail_under: float = typer.Option(None, help="The same as --gate 'precision_strong>=VALUE'."),
     weights: str = typer.Option(None, help="A safetensors file for package.module:factory."),
     target: str = typer.Option(None, help="The label's column, for package.module:factory."),
     rows: int = typer.Option(None, help="Audit so many rows, drawn at random."),
@@ -39,7 +45,7 @@ def command(
     """How still a model's top-k explanations hold: proved, attacked, and beside what."""
     import torch
 
-    from r2et.audit.gates import failed, goes_on
+    from r2et.audit.gates import gates_of, goes_on
     from r2et.audit.request import Request
     from r2et.errors import R2ETError
 
@@ -53,8 +59,7 @@ def command(
         weights=weights,
         target=target,
         name=name,
-        gate=gate,
-        fail_under=fail_under,
+        gates=gates_of(gate, fail_under),
         bounds=bounds,
         frozen=frozen,
     )
@@ -82,6 +87,12 @@ def command(
         typer.echo(f"Stopped{kept}.", err=True)
         raise typer.Exit(130) from None
     typer.echo(json.dumps(result.to_dict()) if json_file == "-" else str(result))
+    reasons: list[str] = []
+    if asked.gates:
+        report = result.check(asked.gates)
+        reasons = [verdict.reason for verdict in report if verdict.reason is not None]
+        if json_file != "-":
+            typer.echo(str(report))
     lost = False
     for path, write in ((json_file, result.to_json), (html, result.to_html)):
         if path in (None, "-"):
@@ -99,8 +110,7 @@ def command(
         typer.echo("What was measured is kept; with more --minutes it goes on there.", err=True)
     elif partial is not None:
         partial.unlink(missing_ok=True)
-    reason = failed(result, gate, fail_under)
-    if reason:
+    for reason in reasons:
         typer.echo(reason, err=True)
-    if lost or reason:
+    if lost or reasons:
         raise typer.Exit(BAD if lost else GATE)

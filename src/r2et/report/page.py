@@ -110,6 +110,10 @@ def _view(audit: AuditResult, name: str) -> dict[str, Any]:
         "curve": charts.curve(audit["curve"], radius, shares, f"{name}-curve"),
         "curve_rows": audit["curve"],
         "groups": groups(audit),
+        "gates": [
+            {"passed": gate["passed"] is True, "text": words.gate(gate)}
+            for gate in audit.get("gates") or ()
+        ],
         "cards": cards(summary),
         "level": percent(settings.get("level", 0.95)),
         "skipped": [

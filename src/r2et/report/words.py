@@ -113,6 +113,16 @@ def cautions(summary: Mapping[str, Any], shares: Shares, classes: int = 2) -> li
     return [sentence for applies, sentence in sentences if applies]
 
 
+def gate(verdict: Mapping[str, Any]) -> str:
+    """A gate in words: what was asked, what there is, and how sure that is."""
+    if verdict["reason"] is not None:
+        return str(verdict["reason"]).removeprefix("audit: ").rstrip(".")
+    end = finite(verdict.get("end"))
+    side = "lower" if str(verdict["sign"]).startswith(">") else "upper"
+    sure = "" if end is None else f" ({side} end of its interval {significant(end, 4)})"
+    return f"{verdict['name']} {verdict['sign']} {verdict['bound']:g}, got {verdict['text']}{sure}"
+
+
 def listed(names: list[str], limit: int = 6) -> str:
     """Names in a sentence, the first few of them."""
     rest = len(names) - limit

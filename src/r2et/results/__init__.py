@@ -6,6 +6,7 @@ from r2et.results.audit_result import (
     CurvePoint,
     ExampleRow,
     ExampleStep,
+    GateVerdict,
     Skipped,
 )
 from r2et.results.figures import FIGURES, UNITS, Figure, figures_of
@@ -20,6 +21,7 @@ __all__ = [
     "ExampleRow",
     "ExampleStep",
     "Figure",
+    "GateVerdict",
     "Skipped",
     "check_audit",
     "figures_of",

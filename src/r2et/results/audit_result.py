@@ -52,6 +52,25 @@ class ExampleRow(TypedDict):
     steps: list[ExampleStep]
 
 
+class GateVerdict(TypedDict):
+    """A figure, the bound that it must keep, and whether it does.
+
+    sign: ">=", "<=", ">" or "<".
+    end: of the figure's interval, on the side of the bound.
+    text: the value in words.
+    reason: why it does not pass, in a sentence.
+    """
+
+    name: str
+    sign: str
+    bound: float
+    value: float | None
+    end: float | None
+    passed: bool
+    text: str
+    reason: str | None
+
+
 class _Needed(TypedDict):
     """What a page cannot do without."""
 
@@ -83,6 +102,7 @@ class AuditResult(_Needed, total=False):
     skipped: what was not measured.
     assumptions: those of the proof, where there was one.
     durations: measure -> seconds, over all workers.
+    gates: what became of each gate, where there were some.
     """
 
     config: dict[str, Any]
@@ -94,6 +114,7 @@ class AuditResult(_Needed, total=False):
     skipped: list[Skipped]
     assumptions: str | None
     durations: dict[str, float]
+    gates: list[GateVerdict]
     versions: dict[str, str]
     date: str
     seconds: float

@@ -11,7 +11,7 @@ from dataclasses import fields
 from typing import Any, cast
 
 from r2et.errors import InputError, describe, require
-from r2et.results.audit_result import FORMAT, AuditResult
+from r2et.results.audit_result import FORMAT, AuditResult, GateVerdict
 from r2et.results.figures import Figure
 from r2et.wording import finite
 
@@ -69,6 +69,7 @@ def check_audit(where: str, audit: Any) -> None:
     require(type(k) is int and 0 < k <= n, where, "summary.k", f"in 1..{n}", k)
     _check_names(where, audit, n)
     _check_figures(where, audit.get("figures"))
+    _check_gates(where, audit.get("gates"))
     _check_rows(where, audit["rows"])
     _check_curve(where, audit["curve"])
     inputs = _size(where, "shape", audit["shape"])
@@ -108,6 +109,17 @@ def _check_figures(where: str, figures: Any) -> None:
             Figure(**described)
         except InputError as error:
             require(False, where, place, "a figure", str(error).rstrip("."))
+
+
+def _check_gates(where: str, gates: Any) -> None:
+    listed = isinstance(gates, list | None)
+    require(listed, where, "gates", "null or a list of objects", describe(gates))
+    names = set(GateVerdict.__annotations__)
+    for number, verdict in enumerate(gates or ()):
+        is_whole = isinstance(verdict, Mapping) and names <= set(verdict)
+        is_whole = is_whole and finite(verdict["bound"]) is not None
+        expected = f"an object with {', '.join(sorted(names))}"
+        require(is_whole, where, f"gates[{number}]", expected, describe(verdict))
 
 
 def _check_rows(where: str, rows: Mapping[str, Any]) -> None:
