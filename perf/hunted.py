@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -19,11 +20,11 @@ ACTIVATIONS: tuple[type[nn.Module], ...] = (
     *(nn.ReLU, nn.LeakyReLU, nn.Softplus, nn.Tanh),
     *(nn.Sigmoid, nn.ELU, nn.SiLU, nn.GELU),
 )
-KINDS = ("mlp", "plane", "mlp", "residual", "trained", "branches", "cnn", "plane", "mlp", "trained")
+KINDS = ("mlp", "plane", "odd", "residual", "trained", "branches", "cnn", "plane", "mlp", "trained")
 RECIPES = ("certified", "r2et", "vanilla")
 ROWS = {
     **{"mlp": 1000, "plane": 1200, "residual": 800, "trained": 1500, "cnn": 100},
-    "branches": 1000,
+    **{"branches": 1000, "odd": 800},
 }
 
 
@@ -91,6 +92,48 @@ class Branches(nn.Module):
         return out
 
 
+class HalfGradient(torch.autograd.Function):
+    """tanh, whose backward pass gives half of its gradient."""
+
+    @staticmethod
+    def forward(ctx: Any, z: Tensor) -> Tensor:
+        out = torch.tanh(z)
+        ctx.save_for_backward(out)
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:
+        (out,) = ctx.saved_tensors
+        return 0.5 * gradient * (1 - out * out)
+
+
+class Odd(nn.Module):
+    """Gates, slices, repeated numbers, a transpose, a function with a backward pass of its own, a
+    branch without a gradient, a hook: what only a trace of the backward pass shows.
+    """
+
+    def __init__(self, features: int, width: int, classes: int, layer: type[nn.Module]) -> None:
+        super().__init__()
+        self.first, self.gate = nn.Linear(features, 2 * width), nn.Linear(features, width)
+        self.copies = nn.Linear(6, width)
+        self.layer, self.width = layer(), width
+        self.middle, self.out = nn.Linear(width, 2 * width), nn.Linear(2 * width, classes)
+
+    def forward(self, x: Tensor) -> Tensor:
+        a = self.first(x)
+        z = self.layer(a[:, : self.width]) * torch.sigmoid(self.gate(x))
+        z = z + 0.3 * HalfGradient.apply(a[:, self.width :])  # type: ignore[no-untyped-call]
+        pair = x[:, :2].unsqueeze(2).expand(-1, -1, 3).flatten(1)
+        z = z + 0.2 * self.layer(self.copies(pair))
+        with torch.no_grad():
+            aside = torch.tanh(a[:, : self.width])
+        z = self.middle(z - 0.1 * aside).view(-1, 2, self.width).transpose(1, 2).reshape(len(x), -1)
+        if z.requires_grad:
+            z.register_hook(lambda gradient: 1.5 * gradient)
+        out: Tensor = self.out(self.layer(z))
+        return out
+
+
 def cnn(draw: Draw, layer: type[nn.Module]) -> tuple[nn.Module, tuple[int, ...]]:
     """Strides, paddings, dilations, groups and pools, all small."""
     channels, size = draw(1, 2), draw(4, 5)
@@ -140,6 +183,8 @@ def case(seed: int) -> Case:
             model, shape = cnn(draw, layer)
         elif kind == "residual":
             model = Residual(shape[0], draw(4, 16), classes, layer)
+        elif kind == "odd":
+            model = Odd(shape[0], draw(4, 8), classes, layer)
         elif kind == "branches":
             model = Branches(shape[0], draw(4, 8), classes, layer)
         else:

@@ -39,6 +39,7 @@ class Between(nn.Module):
         self.one, self.two = nn.Linear(features, hidden), nn.Linear(hidden, 2)
         self.function = function
         self.register_buffer("gain", torch.full((hidden,), 1.5))
+        self.slope = nn.Parameter(torch.tensor(0.2))
 
     def forward(self, x):
         return self.two(self.function(self, self.one(x)))
@@ -87,6 +88,12 @@ FUNCTIONS = {
     "a gate": lambda _, h: torch.sigmoid(h) * torch.tanh(h),
     "a buffer": lambda m, h: torch.tanh(h * m.gain),
     "in place": lambda _, h: torch.tanh(h.mul(2.0).add_(0.5)),
+    "numbers repeated": lambda _, h: torch.tanh(
+        h[:, :3].unsqueeze(2).expand(-1, -1, 2).flatten(1) * h
+    ),
+    "a transpose": lambda _, h: torch.tanh(h).view(-1, 2, 3).transpose(1, 2).reshape(-1, 6),
+    "a mask": lambda _, h: torch.tanh(h) * (torch.arange(6) % 2 == 0),
+    "a learned slope": lambda m, h: m.slope * h + (1 - m.slope) * F.softplus(h),
     "two hinges of one value": lambda _, h: torch.relu(h) - 0.5 * F.leaky_relu(h, 0.2),
 }
 
@@ -177,6 +184,7 @@ REFUSED = {
     "numpy": (lambda _, h: h * torch.tensor(h.detach().numpy().max()), "made of data or of chance"),
     "rows that mix": (lambda _, h: h - h.mean(0), "mean, whose result is not one value per row"),
     "rows that are sorted": (lambda _, h: h.sort(0).values, "got sort"),
+    "the number of rows": (lambda _, h: h / len(h), "a number that grows with the batch"),
     "rows by number": (lambda _, h: h * torch.arange(len(h))[:, None], "a number for each row"),
     "a clipped gradient": (lambda _, h: torch.clamp(h, -1, 1), "got clamp"),
 }
@@ -228,3 +236,32 @@ def test_other_precisions_and_winograd_are_refused():
             IntervalCertifier()(picture, Gradient(), randn(2, 1, 6, 6), k=1)
     finally:
         torch._C._set_mkldnn_enabled(True)
+
+
+class Repeated(nn.Module):
+    """One feature three times in a sum: it moves by three times the change, not by its root."""
+
+    def __init__(self):
+        super().__init__()
+        self.one, self.two = nn.Linear(6, 1), nn.Linear(2, 1, bias=False)
+        self.one.weight.data.copy_(torch.tensor([[1.0, 1.0, 1.0, 0.0, 0.0, 0.0]]))
+        self.one.bias.data.fill_(-3.0)
+        self.two.weight.data.copy_(torch.tensor([[0.0, 1.0]]))
+
+    def forward(self, x):
+        copies = x.unsqueeze(2).expand(-1, -1, 3).flatten(1)
+        return torch.relu(self.one(copies)) + self.two(x)
+
+
+@pytest.mark.parametrize("relaxation", ["linear", "interval"])
+def test_numbers_that_are_repeated_move_together(relaxation):
+    # The unit switches on where x_1 reaches 1, and then feature 1 is the first.
+    model, x = Repeated().eval(), torch.tensor([[0.4, 0.0]])
+    radius = IntervalCertifier(relaxation=relaxation)(model, Gradient(), x, k=1).radius
+    assert 0.5 < float(radius) <= 0.6
+
+
+def test_a_learned_slope_is_trained():
+    model = make(lambda: Between(FUNCTIONS["a learned slope"]))
+    margins(model, randn(8, 4), 0.1, k=2).low.sum().backward()
+    assert float(model.slope.grad.abs()) > 0

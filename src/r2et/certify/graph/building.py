@@ -97,10 +97,17 @@ class _Builder:
         if read is None:
             self.refuse(name)
         arguments = {key: self._converted(value) for key, value in arguments.items()}
+        for argument in call.target._schema.arguments:
+            sized = isinstance(arguments.get(argument.name), BatchSize)
+            if sized and "SymInt" not in str(argument.real_type):
+                self.refuse(f"{name} with a number that grows with the batch")
         seen = Call(
             call.target, arguments, shape, self.traced.dtype, self.where, SUPPORTED, self.values
         )
-        result = read(seen)
+        try:
+            result = read(seen)
+        except (AttributeError, IndexError, RuntimeError, TypeError) as error:
+            self.refuse(f"{name} called in a way that is not known ({type(error).__name__})")
         if not isinstance(result, tuple):
             return result
         operator, inputs = result

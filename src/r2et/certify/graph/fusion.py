@@ -43,7 +43,8 @@ def multiple(nodes: dict[int, Node], value: int) -> Multiple:
     while value in nodes:
         node = nodes[value]
         scale = node.operator
-        if not isinstance(scale, Scale) or scale.factor.numel() != 1:
+        # A number; what is a weight may be trained.
+        if not isinstance(scale, Scale) or scale.factor.ndim or scale.factor.requires_grad:
             break
         if scale.offset is not None and bool((scale.offset != 0).any()):
             break

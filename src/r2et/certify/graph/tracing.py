@@ -194,6 +194,7 @@ class _Alignment:
     def _call(self, a: fx.Node, b: fx.Node) -> Reference | Tensor:
         args, kwargs = self._aligned(a.args, b.args), self._aligned(a.kwargs, b.kwargs)
         if a.target is operator.getitem:
+            self.roots[a] = self.roots[a.args[0]]  # type: ignore[index]
             return Reference(args[0].call, args[1])
         if not isinstance(a.target, OpOverload):
             self.refuse(str(a.target))

@@ -152,11 +152,12 @@ class Move(LinearOperator):
     """The same numbers in another order or shape, some of them left out or repeated.
 
     function: (B, ...) -> (B, ...), for any B.
+    local: no number is repeated. Of repeated ones a later sum moves by more than by a norm.
     """
 
     function: Callable[[Tensor], Tensor]
+    local: bool = True
     terms = 0
-    local = True
     name = "move"
 
     def push(self, v: Tensor, kind: Entries = "signed") -> Tensor:  # noqa: ARG002
@@ -292,12 +293,16 @@ def _view(call: Call) -> Made:
     aten.t.default,
     aten.transpose.int,
     aten.permute.default,
-    aten.expand.default,
     aten.select.int,
     aten.slice.Tensor,
 )
 def _move(call: Call) -> Made:
     return Move(call.at_rows("self")), (call.value("self"),)
+
+
+@register(aten.expand.default)
+def _expand(call: Call) -> Made:
+    return Move(call.at_rows("self"), local=False), (call.value("self"),)
 
 
 @register(aten.select_backward.default, aten.slice_backward.default)

@@ -108,6 +108,7 @@ class Call:
         """A constant that broadcasts over rows like this value's, as a tensor."""
         given = plain_tensor(self.constant(name))
         tensor = given if isinstance(given, Tensor) else torch.tensor(given, dtype=torch.float64)
+        tensor = tensor if tensor.is_floating_point() else tensor.to(self.dtype)
         if tensor.ndim == len(like.shape) + 1:
             if tensor.shape[0] != 1:
                 self.refuse("with a weight for each row")
