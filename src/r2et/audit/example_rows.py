@@ -9,11 +9,13 @@ from r2et.attack import StrongAttack
 from r2et.audit.measures import worst_first
 from r2et.audit.measures.chunk import ORDINARY, WORST
 from r2et.audit.measures.proofs import OUTWARD, proved
+from r2et.audit.raw_values import changed_columns
 from r2et.audit.settings import WHERE, AuditSettings
 from r2et.audit.statistics import Columns
 from r2et.errors import InputError
 from r2et.models.output import batched_logits, classes, log_odds
 from r2et.rank import precision_at_k
+from r2et.region.table_layout import TableSchema
 from r2et.results import ExampleRow
 
 FRACTIONS = (0.03, 0.1, 0.2, 0.4, 0.7, 1.0)  # of the radius: the stops of the slider
@@ -36,10 +38,12 @@ def example_rows(
     pictured: dict[int, tuple[Tensor, Tensor]],
     *,
     quick: bool = False,
+    schema: TableSchema | None = None,
 ) -> list[ExampleRow]:
     """For each row to show, the worst that was found within each radius of a small grid.
 
-    quick: no further attacks, only what is already known at the whole radius.
+    quick: no further attacks, only what is already known at the whole radius. schema: of the table,
+    in whose words the changes are given too.
     """
     rows = chosen(columns, pictured)
     if not rows:
@@ -79,6 +83,9 @@ def example_rows(
         best = torch.where(better.view(-1, *[1] * (x.ndim - 1)), points, best)
         least = torch.minimum(least, precision)
         _add_step(examples, model, settings, (x, best, target), scores_at(best), least, radius)
+        if schema is not None:
+            for i, row in enumerate(examples):
+                row["steps"][-1]["changes"] = changed_columns(schema, x[i], best[i])
     return examples
 
 

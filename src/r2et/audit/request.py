@@ -108,6 +108,7 @@ class Request(Configurable):
                 names=data.names,
                 classes=data.classes,
                 name=self.name or opened.name,
+                schema=None if opened.trained is None else opened.trained.schema,
                 partial=partial,
                 **settings,
             )

@@ -28,6 +28,7 @@ from r2et.audit.input_rows import Chunk, InputRows
 from r2et.audit.linear_baseline import LinearBaseline
 from r2et.audit.measures import LATE, MEASURES, MeasureChunk, MeasuredChunk, check_labels
 from r2et.audit.model_audit import Audit
+from r2et.audit.raw_values import check_table
 from r2et.audit.settings import BEYOND, WHERE, AuditSettings, rows_at_once
 from r2et.audit.summary import curve, summarize
 from r2et.certify.interval import ASSUMPTIONS
@@ -42,6 +43,7 @@ from r2et.models.output import batched_logits
 from r2et.models.weights import weights_digest
 from r2et.progress import bar
 from r2et.region import L2, Region
+from r2et.region.table_layout import TableSchema
 from r2et.results import FIGURES, FORMAT
 from r2et.train.defaults import default_explainer_for
 from r2et.version import __version__
@@ -64,6 +66,7 @@ def audit(
     names: Iterable[str] | None = None,
     classes: Iterable[str] | None = None,
     name: str | None = None,
+    schema: TableSchema | None = None,
     engine: Literal["serial", "processes", "ray"] | Engine = "serial",
     workers: int | None = None,
     address: str | None = None,
@@ -80,7 +83,8 @@ def audit(
     per feature. engine: "serial", or spread over `workers` "processes" or the "ray" cluster at
     `address`, to the same result.
     partial: a file that keeps what is measured while the audit runs; called again, it goes on
-    from there. names, classes: of features and classes, for people to read.
+    from there. names, classes: of features and classes, for people to read. schema: of the table
+    that x was made from, as load_table(...).schema: changes are then shown in its words and units.
     """
     began = time.time()
     k, rows, seed, chunk = (as_whole(value) for value in (k, rows, seed, chunk))
@@ -101,6 +105,8 @@ def audit(
         size = rows_at_once(model, source.first.numel(), source.total)
     limit = BEYOND * getattr(region, "radius", 1.0)
     settings = AuditSettings(k, region, explainer, budget, seed, size, limit, baseline=baseline)
+    if schema is not None:
+        check_table(schema, source.first[0].numel())
     check_logits(WHERE, model, source.first)
     scores = explainer(model, source.first)
     names = _names("names", source.names if names is None else names, scores.shape[1], "score")
@@ -155,7 +161,7 @@ def audit(
             "durations": durations(parts),
             "rows": row_columns(columns),
             "curve": curve(columns, settings),
-            "shown": example_rows(model, settings, columns, pictured, quick=late),
+            "shown": example_rows(model, settings, columns, pictured, quick=late, schema=schema),
         }
     )
 

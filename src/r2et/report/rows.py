@@ -9,7 +9,7 @@ from typing import Any
 from r2et.report import images
 from r2et.report.shares import search_limit
 from r2et.report.words import listed
-from r2et.results import AuditResult, ExampleRow, ExampleStep
+from r2et.results import AuditResult, ColumnChange, ExampleRow, ExampleStep
 from r2et.wording import (
     NONE,
     apart,
@@ -180,7 +180,10 @@ def _of(share: float, k: int, least: str = "") -> str:
 
 
 def _changes(audit: AuditResult, row: ExampleRow, step: ExampleStep) -> list[list[Any]]:
-    """The features of the input that move most: name, before, after, change."""
+    """What moves most of the input: name, before, after, change; columns of a table, if known."""
+    columns = step.get("changes")
+    if columns is not None:
+        return [[c["column"], c["before"], c["after"], c["change"]] for c in columns[:CHANGES]]
     moves = _moves(row, step)[:CHANGES]
     if images.is_map(audit["scores_shape"]):
         return []
@@ -201,12 +204,26 @@ def _more(row: ExampleRow, step: ExampleStep, pixels: bool) -> str:
     moves = _moves(row, step)
     if not moves:
         return "The input is unchanged."
+    columns = step.get("changes")
+    if columns is not None:
+        return _more_columns(columns)
     largest = f"Largest change of an input value: {significant(abs(moves[0][1]), 2)}."
     rest = moves[CHANGES:]
     if not rest:
         return largest
     listed_here = "" if pixels else f": these {CHANGES}, and {count(len(rest))} smaller"
     return f"{count(len(moves))} input values move{listed_here}. {largest}"
+
+
+def _more_columns(columns: list[ColumnChange]) -> str:
+    """The same of a table's columns, and how much of the change no row of the table could have."""
+    many = f"{count(len(columns))} column{'s change' if len(columns) > 1 else ' changes'}"
+    rest = len(columns) - CHANGES
+    shown = f": these {CHANGES}, and {count(rest)} that change less" if rest > 0 else ""
+    impossible = sum(not change["possible"] for change in columns)
+    if not impossible:
+        return f"{many}{shown}."
+    return f"{many}{shown}. {count(impossible)} of them to what the table cannot hold."
 
 
 def _moves(row: ExampleRow, step: ExampleStep) -> list[tuple[int, float]]:

@@ -3,6 +3,7 @@
 from r2et.results.audit_result import (
     FORMAT,
     AuditResult,
+    ColumnChange,
     CurvePoint,
     ExampleRow,
     ExampleStep,
@@ -17,6 +18,7 @@ __all__ = [
     "FORMAT",
     "UNITS",
     "AuditResult",
+    "ColumnChange",
     "CurvePoint",
     "ExampleRow",
     "ExampleStep",

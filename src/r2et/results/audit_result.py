@@ -23,15 +23,37 @@ class CurvePoint(TypedDict):
     broken: float
 
 
-class ExampleStep(TypedDict):
-    """The worst that was found for an example row within a radius."""
+class ColumnChange(TypedDict):
+    """How a column of a table changed, in its own words and units.
 
+    change: by how much, in the column's unit; "switched" for a category.
+    possible: whether a row of the table can hold what is after.
+    """
+
+    column: str
+    before: str
+    after: str
+    change: str
+    possible: bool
+
+
+class _StepNeeded(TypedDict):
     radius: float
     x: list[float]
     scores: list[float]
     precision: float | None
     probability: float | None
     proved_precision: float | None
+
+
+class ExampleStep(_StepNeeded, total=False):
+    """The worst that was found for an example row within a radius.
+
+    radius: of a ball; 1 where the changes are those of a table, all of them.
+    changes: of the table's columns, where its schema is known; the largest first.
+    """
+
+    changes: list[ColumnChange]
 
 
 class ExampleRow(TypedDict):

@@ -11,7 +11,7 @@ from dataclasses import fields
 from typing import Any, cast
 
 from r2et.errors import InputError, describe, require
-from r2et.results.audit_result import FORMAT, AuditResult, GateVerdict
+from r2et.results.audit_result import FORMAT, AuditResult, ColumnChange, GateVerdict
 from r2et.results.figures import Figure
 from r2et.wording import finite
 
@@ -158,6 +158,19 @@ def _check_shown(where: str, name: str, row: Any, inputs: int, n: int) -> None:
             radius = finite(part.get("radius"))
             is_valid = radius is not None and radius >= 0
             require(is_valid, where, f"{place}.radius", "a number from 0 on", part.get("radius"))
+            _check_changes(where, f"{place}.changes", part.get("changes"))
+
+
+def _check_changes(where: str, name: str, changes: Any) -> None:
+    listed = isinstance(changes, list | None)
+    require(listed, where, name, "null or a list of objects", describe(changes))
+    texts = [key for key in ColumnChange.__annotations__ if key != "possible"]
+    for change in changes or ():
+        is_valid = isinstance(change, Mapping)
+        is_valid = is_valid and all(isinstance(change.get(key), str) for key in texts)
+        is_valid = is_valid and isinstance(change.get("possible"), bool)
+        expected = f"a list of objects with texts {', '.join(texts)} and possible"
+        require(is_valid, where, name, expected, describe(change))
 
 
 def _numbered(row: Mapping[str, Any]) -> list[tuple[int, Any]]:
