@@ -69,12 +69,23 @@ SCHEMA = Schema(
     target="y",
     classes=("no", "yes"),
 )
+
+
+def scores_of_input(_model, x, _target):
+    return x.flatten(1)
+
+
+def scores_of_square(_model, x, _target):
+    return x.flatten(1) ** 2
+
+
 # What a class cannot be made without.
 GIVEN: dict[str, Any] = {
     "radius": 1.0,
     "schema": SCHEMA,
     "moves": 2.0,
     "method": "Saliency",
+    "function": scores_of_input,
     "name": "mine",
     "k": 3,
     "epochs": 4,
@@ -98,7 +109,7 @@ ALTERNATIVES: tuple[Any, ...] = (
     *(OTHER_SCHEMA, {"n_steps": 3}, ("pay",), {"age": 2.0, "pay": 3.0}, "all"),
     *("abs", "signed", "sum", "probability", "closest", "fast", "last", "best", "linf", "left"),
     *("exponential", "exact", "autograd", "difference", "product", "argmax", "none", "uniform"),
-    *("DeepLift", "0.weight", "other.csv", "auc_clean", "interval"),
+    *("DeepLift", "0.weight", "other.csv", "auc_clean", "interval", scores_of_square),
 )
 # Settings that can only be as they are by default.
 FIXED = {

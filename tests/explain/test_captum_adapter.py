@@ -1,10 +1,14 @@
 """The adapter gives captum's values, and refuses what captum gets wrong."""
 
+import re
+import warnings
+
 import captum.attr
 import pytest
 import torch
 
 from nets import cnn, make, mlp, randn
+from r2et.errors import InputError
 from r2et.explain import Captum, Gradient, IntegratedGradients
 from r2et.models import predict
 
@@ -51,6 +55,68 @@ def test_a_function_can_build_the_attribution():
     assert torch.equal(explainer(model, x), explainer(model, x))
     other = Captum(tunnel, settings={"nt_samples": 3, "stdevs": 0.1}, seed=5)
     assert not torch.equal(explainer(model, x), other(model, x))
+
+
+NOISE = {"nt_samples": 3, "stdevs": 0.1}
+
+
+@pytest.mark.parametrize("around", ["Saliency", captum.attr.IntegratedGradients, "DeepLift"])
+def test_a_noise_tunnel_is_given_what_it_smooths(around):
+    model, x = make(mlp), randn(3, 6)
+    explainer = Captum("NoiseTunnel", around=around, settings=NOISE, reduce="signed", of="logit")
+    scores = explainer(model, x)
+    inner = getattr(captum.attr, around) if isinstance(around, str) else around
+    tunnel = captum.attr.NoiseTunnel(inner(model))
+    for row, target, expected in zip(x, predict(model, x), scores, strict=True):
+        torch.manual_seed(0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            alone = tunnel.attribute(row[None], target=target, **NOISE)
+        torch.testing.assert_close(expected[None], alone.detach())
+
+
+def test_the_noise_of_a_tunnel_has_no_part_in_which_rows_come_together():
+    """Else the same row would seem changed wherever an attack stacks its points."""
+    model, x = make(lambda: mlp(act="tanh")), randn(4, 6)
+    explainer = Captum("NoiseTunnel", around="Saliency", settings=NOISE)
+    scores = explainer(model, x)
+    torch.testing.assert_close(explainer(model, x[[2, 2, 0]]), scores[[2, 2, 0]])
+    by_function = Captum(lambda f: captum.attr.NoiseTunnel(captum.attr.Saliency(f)), settings=NOISE)
+    assert torch.equal(by_function(model, x), scores)
+    samples = {**NOISE, "nt_type": "vargrad"}
+    spread = Captum("NoiseTunnel", around="Saliency", settings=samples)(model, x)
+    assert (spread > 0).all()  # the samples have noise of their own
+
+
+@pytest.mark.parametrize(
+    ("explainer", "sentence"),
+    [
+        (
+            Captum("NoiseTunnel"),
+            'Captum: around must be what it smooths, as in Captum("NoiseTunnel", '
+            'around="Saliency"), got None.',
+        ),
+        (
+            Captum(captum.attr.NoiseTunnel, around="Saliensy"),
+            "Captum: around must be the name of an attribution in captum.attr, got Saliensy.",
+        ),
+        (
+            Captum("Saliency", around="Saliency"),
+            "Captum: around must be None but for NoiseTunnel, got Saliency.",
+        ),
+        (Captum("NoiseTunnel", around="Saliency", settings={"stdevs": 1}), "stdevs must be type"),
+        (
+            Captum(lambda f: captum.attr.NoiseTunnel(f)),
+            "Captum: method must be one that explains a forward function",
+        ),
+        (Captum("DataLoaderAttribution"), "Captum: method must be given settings"),
+    ],
+)
+def test_a_tunnel_that_is_given_wrongly_gets_a_sentence(explainer, sentence):
+    with pytest.raises(InputError, match=re.escape(sentence)):
+        explainer(make(mlp), randn(2, 6))
+    with pytest.raises(InputError, match="Captum: around must be a name in"):
+        Captum("NoiseTunnel", around=3)
 
 
 def test_captum_really_loses_the_second_order_term():

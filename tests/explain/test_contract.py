@@ -11,6 +11,7 @@ from torch.func import functional_call
 
 from nets import GraphNet, ResidualNet, Siamese, cnn, make, mlp, randn
 from r2et.explain import (
+    CallableExplainer,
     Captum,
     Concept,
     Gradient,
@@ -36,6 +37,8 @@ ALL = [
     *OURS,
     Captum("IntegratedGradients", settings={"n_steps": 5}),
     Captum("Saliency"),
+    Captum("NoiseTunnel", around="Saliency", settings={"nt_samples": 3}),
+    CallableExplainer(lambda model, x, _: x * model(x).sum(1)[:, None, None, None]),
     Captum("GradientShap", settings={"baselines": torch.zeros(2, 2, 6, 6), "n_samples": 3}),
 ]
 

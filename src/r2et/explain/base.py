@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import random
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar, Literal, TypeAlias
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -115,6 +118,10 @@ class Explainer(Configurable, ABC):
 
         return scores
 
+    def equivalent(self) -> Explainer | None:
+        """A differentiable explainer of the same scores: this one, another, or None if unknown."""
+        return self if self.differentiable else None
+
     def _scores(
         self, model: nn.Module, x: Tensor, target: Tensor | None, *, create_graph: bool
     ) -> Tensor:
@@ -149,3 +156,18 @@ def predicted(where: str, model: nn.Module, x: Tensor) -> Tensor:
     """(B,) classes at x, without a graph."""
     with torch.no_grad():
         return classes(logits(model, x, where))
+
+
+@contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """Seed the global generators, for code that draws from them, and put them back as they were."""
+    numpy_state, python_state = np.random.get_state(), random.getstate()  # noqa: NPY002
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        np.random.seed(seed % 2**32)  # noqa: NPY002
+        random.seed(seed)
+        try:
+            yield
+        finally:
+            np.random.set_state(numpy_state)  # noqa: NPY002
+            random.setstate(python_state)

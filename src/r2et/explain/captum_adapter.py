@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import random
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import Any, ClassVar, final
 
-import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from r2et.errors import InputError, first_line, require
-from r2et.explain.base import OF, Explainer, Of
+from r2et.explain.base import OF, Explainer, Of, seeded
+from r2et.explain.captum_equivalents import equivalent_of
 from r2et.explain.concept import find_layer
 from r2et.models.output import class_logit, log_odds, logits, target_classes
 
@@ -38,6 +37,9 @@ class Captum(Explainer):
         layer: for captum's layer methods, a name as in model.named_modules().
         of: the quantity explained, as in Gradient.
         seed: for methods that draw random numbers.
+        around: for NoiseTunnel, the attribution that it smooths, given as a method is:
+            Captum("NoiseTunnel", around="Saliency"). All rows get the same noise, as in SmoothGrad:
+            each has the values that captum gives it alone.
     """
 
     method: str | Callable[..., Any]
@@ -45,15 +47,18 @@ class Captum(Explainer):
     layer: str | None = field(default=None, kw_only=True)
     of: Of = field(default="log_odds", kw_only=True)
     seed: int = field(default=0, kw_only=True)
+    around: str | Callable[..., Any] | None = field(default=None, kw_only=True)
 
     differentiable: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
         require(self.of in OF, "Captum", "of", f"one of {', '.join(OF)}", self.of)
-        is_valid = isinstance(self.method, str) or callable(self.method)
         expected = 'a name in captum.attr such as "Saliency", or its class (not an instance)'
+        is_valid = isinstance(self.method, str) or callable(self.method)
         require(is_valid, "Captum", "method", expected, type(self.method).__name__)
+        is_valid = self.around is None or isinstance(self.around, str) or callable(self.around)
+        require(is_valid, "Captum", "around", expected, type(self.around).__name__)
         mapping = isinstance(self.settings, Mapping)
         require(mapping, "Captum", "settings", "keyword arguments by name", self.settings)
         object.__setattr__(self, "settings", MappingProxyType(dict(self.settings)))
@@ -71,15 +76,14 @@ class Captum(Explainer):
         )
         with torch.no_grad():
             index = target_classes("Captum", target, logits(model, x, "Captum"))
-        make = self._method()
         explained = _Explained(model, self.of)
         layer = () if self.layer is None else (find_layer("Captum", model, self.layer),)
-        with _seeded(self.seed), _clean(model), warnings.catch_warnings():
+        with seeded(self.seed), _clean(model), warnings.catch_warnings():
             # DeepLift announces hooks that are gone when it returns; Lime, that it loops over rows.
             warnings.filterwarnings("ignore", message="Setting forward, backward hooks")
             warnings.filterwarnings("ignore", message="You are providing multiple inputs for Lime")
             try:
-                attribution = make(explained, *layer)
+                attribution = self._build(explained, *layer)
                 raw = attribution.attribute(
                     x.detach().clone().requires_grad_(),
                     additional_forward_args=(index,),
@@ -96,15 +100,67 @@ class Captum(Explainer):
         scores: Tensor = raw.to(x.dtype)
         return scores
 
-    def _method(self) -> Callable[..., Any]:
-        if not isinstance(self.method, str):
-            return self.method
+    def equivalent(self) -> Explainer | None:
+        """One of our explainers with the same scores (see r2et.explain.captum_equivalents)."""
+        if self.layer is not None:
+            return None
+        forward = _Explained(nn.Identity(), self.of)
+        try:
+            attribution = self._build(forward)
+        except Exception:  # a function of the caller's, which may want the real model
+            return None
+        common = {item.name: getattr(self, item.name) for item in fields(Explainer)}
+        return equivalent_of(
+            attribution, forward, self.settings, seed=self.seed, of=self.of, **common
+        )
+
+    def _build(self, forward: nn.Module, *layer: nn.Module) -> Any:
+        """Captum's attribution of a forward function."""
         import captum.attr
 
-        method: Any = getattr(captum.attr, self.method, None)
-        known = hasattr(method, "attribute")
-        require(known, "Captum", "method", "the name of an attribution in captum.attr", self.method)
-        return method  # type: ignore[no-any-return]
+        make = _method("method", self.method)
+        tunnel = make is captum.attr.NoiseTunnel
+        if tunnel:
+            expected = 'what it smooths, as in Captum("NoiseTunnel", around="Saliency")'
+            require(self.around is not None, "Captum", "around", expected, None)
+        elif self.around is not None:
+            require(False, "Captum", "around", "None but for NoiseTunnel", self.around)
+        try:
+            if self.around is None:
+                attribution = make(forward, *layer)
+            else:
+                attribution = make(_method("around", self.around)(forward, *layer))
+        except AttributeError as error:
+            expected = "one that explains a forward function (not one that wraps another)"
+            raise InputError(
+                f"Captum: method must be {expected}, got {first_line(error)}."
+            ) from error
+        if isinstance(attribution, captum.attr.NoiseTunnel):
+            newer = "one of a newer captum (pip install -U captum)"
+            known = hasattr(captum.attr.NoiseTunnel, "_add_noise_to_input")
+            require(known, "Captum", "method", newer, f"NoiseTunnel of {captum.__version__}")
+            # Drawn for each row, it would say that a row changed when only its place did.
+            attribution._add_noise_to_input = _same_noise
+        return attribution
+
+
+def _method(name: str, method: str | Callable[..., Any]) -> Callable[..., Any]:
+    if not isinstance(method, str):
+        return method
+    import captum.attr
+
+    attribution: Any = getattr(captum.attr, method, None)
+    known = hasattr(attribution, "attribute")
+    require(known, "Captum", name, "the name of an attribution in captum.attr", method)
+    return attribution  # type: ignore[no-any-return]
+
+
+def _same_noise(x: Tensor, stdev: float, samples: int) -> Tensor:
+    """Rows (B, ...) with captum's noise of a single row, (B * samples, ...), a row's together."""
+    from captum.attr import NoiseTunnel
+
+    noise: Tensor = NoiseTunnel._add_noise_to_input(torch.zeros_like(x[:1]), stdev, samples)
+    return (x[:, None] + noise).flatten(0, 1).detach()
 
 
 class _Explained(nn.Module):
@@ -135,18 +191,3 @@ def _clean(model: nn.Module) -> Iterator[None]:
         for module, names in before:
             for name in set(vars(module)) - names:
                 delattr(module, name)
-
-
-@contextmanager
-def _seeded(seed: int) -> Iterator[None]:
-    """Captum draws from the global generators: seed them, and put them back as they were."""
-    numpy_state, python_state = np.random.get_state(), random.getstate()  # noqa: NPY002
-    with torch.random.fork_rng():
-        torch.manual_seed(seed)
-        np.random.seed(seed % 2**32)  # noqa: NPY002
-        random.seed(seed)
-        try:
-            yield
-        finally:
-            np.random.set_state(numpy_state)  # noqa: NPY002
-            random.setstate(python_state)
