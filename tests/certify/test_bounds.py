@@ -14,7 +14,6 @@ from r2et.certify.bounds.output_gradient import (
     output_gradient_bound,
     output_gradient_box,
 )
-from r2et.certify.bounds.pairwise_bounds import PairwiseBounds, scores_over
 from r2et.certify.bounds.propagation import interval_bounds, linear_bounds
 from r2et.certify.bounds.rounding import unit_of
 from r2et.certify.graph import build, trace
@@ -25,7 +24,6 @@ from r2et.certify.search.branch_and_bound import (
     _empty,
     _split,
     open_units,
-    pairs_in_parts,
 )
 from r2et.explain import Gradient
 from r2et.models import MLP
@@ -108,15 +106,6 @@ def holds(bound, found, move):
     assert bool((found <= bound.high + slack).all())
 
 
-def pairwise(problem, ball):
-    """Bounds of all pairs, and of the values they come from."""
-    graph = problem.graph
-    sources, _ = graph.linear_suffix
-    bounds = linear_bounds(graph, ball, problem.target, problem.of, ends=sources)
-    scores = scores_over(graph, ball, bounds)
-    return PairwiseBounds(scores, ball.radius, ball.norm, problem.signed)
-
-
 @pytest.mark.parametrize("radius", [1e-6, 0.05, 0.5])
 @pytest.mark.parametrize("norm", ["l2", "linf"])
 @pytest.mark.parametrize("name", MODELS)
@@ -146,7 +135,7 @@ def test_linear_bounds_and_boxes_hold_what_float32_computes(name, norm, radius):
         assert bool((found <= boxes[value].high + 1e-13).all())
 
     a = real.view(len(points), rows, -1)
-    pairs = pairwise(problem, ball)
+    pairs, _ = problem.pairwise_bounds(ball)
     every = torch.arange(a.shape[2]).expand(rows, -1)
     gap = pairs.gaps(problem.side, every, every)
     least = ((problem.side * a)[..., :, None] - a.abs()[..., None, :]).amin(0)
@@ -164,7 +153,7 @@ def test_entries_that_tie_at_the_edge_of_the_ball_may_both_be_the_largest(first)
     ball = problem.ball(torch.tensor([0.5], dtype=torch.float64), "linf")
     edge = torch.full_like(x, 0.5)
     found = torch.stack([explainer(model, z, 1) for z in (x, edge)])
-    pairs, box = pairwise(problem, ball), problem.gradient_box(ball)
+    pairs, box = problem.pairwise_bounds(ball)[0], problem.gradient_box(ball)
     for low, high in (pairs.interval(), (box.low.flatten(1), box.high.flatten(1))):
         assert bool(((low <= found.flatten(2)) & (found.flatten(2) <= high)).all())
 
@@ -204,7 +193,7 @@ def rims(weights, biases, x, radius):
 
 def units_of(problem, parts, norm):
     here = replace(problem.rows(parts.rows), x=parts.x)
-    _, bounds = pairs_in_parts(here, parts, norm)
+    _, bounds = here.pairwise_bounds(here.ball(parts.radius, norm), parts.sides)
     return open_units(here, parts, norm, bounds)
 
 

@@ -11,7 +11,6 @@ from r2et.certify.search.branch_and_bound import (
     _empty,
     _split,
     open_units,
-    pairs_in_parts,
 )
 from r2et.explain import Gradient
 
@@ -106,7 +105,7 @@ def test_points_that_float32_puts_beyond_a_plane_are_in_a_part(seed):
 
     problem = problem_of(model, x)
     whole = Parts(torch.tensor([0]), problem.x, radius, {})
-    _, bounds = pairs_in_parts(problem, whole, "l2")
+    _, bounds = problem.pairwise_bounds(problem.ball(radius, "l2"))
     _, planes = open_units(problem, whole, "l2", bounds)
     ((source, plane_of),) = planes.items()
     parts = split(radius, {1: plane_of}, problem.x)

@@ -6,7 +6,6 @@ from torch import nn
 
 from r2et.certify.bounds.interval_bounds import Ball, Box
 from r2et.certify.bounds.linear_bounds import constant_bound, linear_product
-from r2et.certify.bounds.pairwise_bounds import PairwiseBounds, scores_over
 from r2et.certify.bounds.propagation import interval_bounds, linear_bounds
 from r2et.certify.bounds.rounding import unit_of
 from r2et.certify.graph import graph_of
@@ -158,10 +157,8 @@ def test_gradients_that_meet_are_added_up_in_any_order(build):
     weight = model[2].weight.data.fill_(0.98 * HALF)
     weight[0, 0] = 1.0
     problem = CertificationProblem.from_model("test", model, Gradient(of="logit"), x, 1, 1)
-    graph, box = problem.graph, problem.gradient_box(at(x))
-    sources, _ = graph.linear_suffix
-    bounds = linear_bounds(graph, at(x), problem.target, "logit", ends=sources)
-    pairs = PairwiseBounds(scores_over(graph, at(x), bounds), at(x).radius, "l2", True)
+    box = problem.gradient_box(at(x))
+    pairs, _ = problem.pairwise_bounds(at(x))
     for low, high in ((box.low.flatten(1), box.high.flatten(1)), pairs.interval()):
         assert held(problem.clean, low, high)
         for found in (1.0, float(weight.double().sum())):

@@ -165,18 +165,17 @@ def _check_smooth(problem: CertificationProblem) -> None:
 
 
 def _slack(part: CertificationProblem, radius: Tensor, norm: Norm) -> Tensor:
-    """(B, n) twice what rounding adds to the interval of the gradient over the ball."""
-    ends: list[Tensor] = []
-    low = high = torch.zeros_like(part.clean)
-    for unit in (part.unit, 0.0):
-        box = part.gradient_box(Ball(part.x, radius, norm, unit))
-        spread = torch.zeros_like(box.centre) if box.spread is None else box.spread
-        spread = spread + rounding(8, unit, box.size) if unit else spread
-        ends.append(spread.flatten(1))
-        if unit:
-            low, high = (box.centre - spread).flatten(1), (box.centre + spread).flatten(1)
-    rounded = 2 * (ends[0] - ends[1]).clamp(min=0) + part.unit * ends[0]
-    return rounded + part.visible(low, high)[:, None]
+    """(B, n) twice what rounding adds to the interval of the gradient over the ball, and the gap
+    below which features may tie.
+    """
+    rounded = part.gradient_box(Ball(part.x, radius, norm, part.unit))
+    exact = part.gradient_box(Ball(part.x, radius, norm))
+    wide = rounded.spread if rounded.spread is not None else torch.zeros_like(rounded.centre)
+    wide = (wide + rounding(8, part.unit, rounded.size)).flatten(1)
+    plain = 0.0 if exact.spread is None else exact.spread.flatten(1)
+    centre = rounded.centre.flatten(1)
+    noise = 2 * (wide - plain).clamp(min=0) + part.unit * wide
+    return noise + part.visible(centre - wide, centre + wide)[:, None]
 
 
 def _length(rows: Tensor, norm: Norm) -> Tensor:
@@ -185,7 +184,7 @@ def _length(rows: Tensor, norm: Norm) -> Tensor:
 
 
 def _apart(rows: Tensor, sign: float, norm: Norm) -> Tensor:
-    """(B, n, n) ||H_i - sign H_j||, a few rows at a time."""
+    """(B, n, n) ||H_i - sign H_j||, one feature at a time."""
     return torch.stack(
         [_length(rows[:, i, None] - sign * rows, norm) for i in range(rows.shape[1])], 1
     )

@@ -12,9 +12,8 @@ from torch import Tensor, nn
 
 from r2et.certify.base import Certificate, Certifier
 from r2et.certify.bounds.interval_bounds import Norm
-from r2et.certify.bounds.pairwise_bounds import PairwiseBounds, scores_over
+from r2et.certify.bounds.pairwise_bounds import PairwiseBounds
 from r2et.certify.bounds.per_feature_bounds import PerFeatureBounds
-from r2et.certify.bounds.propagation import linear_bounds
 from r2et.certify.graph import Graph
 from r2et.certify.problem import CertificationProblem
 from r2et.certify.search.bisection import largest_radius
@@ -38,7 +37,9 @@ ASSUMPTIONS = (
 @final
 @dataclass(frozen=True, kw_only=True)
 class IntervalCertifier(Certifier):
-    """A radius within which the top k of the gradient cannot change: a proof (SPEC 5).
+    """A radius within which the top k of the gradient cannot change: a proof.
+
+    By linear bounds and branch and bound where the network is small enough, else by intervals.
 
     norm: l2 or linf.
     limit: no radius above it is looked for.
@@ -121,7 +122,7 @@ class IntervalCertifier(Certifier):
         return Certificate(certified, True, repr(self), ASSUMPTIONS, precision)
 
     def _splits(self, graph: Graph) -> int:
-        layers = graph.piecewise_linear
+        layers = len({graph.nodes[v].inputs[-1] for v in graph.piecewise_linear_layers})
         if self.splits is None:
             return DEEP_SPLITS if layers > 1 else 0
         return self.splits if layers else 0
@@ -152,9 +153,7 @@ class IntervalCertifier(Certifier):
         ball = part.ball(radius, self.norm)
         if not self._linear(part):
             return PerFeatureBounds(part.gradient_box(ball), part.unit, part.signed)
-        sources, _ = part.graph.linear_suffix
-        bounds = linear_bounds(part.graph, ball, part.target, part.of, ends=sources)
-        return PairwiseBounds(scores_over(part.graph, ball, bounds), radius, self.norm, part.signed)
+        return part.pairwise_bounds(ball)[0]
 
     def _linear(self, part: CertificationProblem) -> bool:
         if self.relaxation != "auto":

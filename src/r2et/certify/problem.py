@@ -9,8 +9,14 @@ import torch
 from torch import Tensor, nn
 
 from r2et.certify.bounds.interval_bounds import Ball, Box, Norm
+from r2et.certify.bounds.pairwise_bounds import PairwiseBounds, scores_over
 from r2et.certify.bounds.per_feature_bounds import PerFeatureBounds
-from r2et.certify.bounds.propagation import interval_bounds
+from r2et.certify.bounds.propagation import (
+    LinearBounds,
+    Sides,
+    interval_bounds,
+    linear_bounds,
+)
 from r2et.certify.bounds.rounding import limits, unit_of
 from r2et.certify.graph import Graph, graph_of
 from r2et.certify.precision import check_convolutions, check_precision
@@ -140,6 +146,19 @@ class CertificationProblem:
     def ball(self, radius: Tensor, norm: Norm) -> Ball:
         """Balls of these radii (B,) around the rows."""
         return Ball(self.x, radius, norm, self.unit)
+
+    def pairwise_bounds(
+        self, ball: Ball, sides: Sides | None = None
+    ) -> tuple[PairwiseBounds, LinearBounds]:
+        """Bounds of all pairs of scores over a ball, and of the values they come from.
+
+        sides: the part of the ball where chosen values are on one side of 0.
+        """
+        graph = self.graph
+        sources, _ = graph.linear_suffix
+        bounds = linear_bounds(graph, ball, self.target, self.of, ends=sources, sides=sides)
+        scores = scores_over(graph, ball, bounds)
+        return PairwiseBounds(scores, ball.radius, ball.norm, self.signed), bounds
 
     def gradient_box(self, ball: Ball) -> Box:
         """The gradient of what is explained over a ball: (B, ...)."""

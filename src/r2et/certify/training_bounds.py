@@ -90,13 +90,13 @@ def margins(
         first = _only_dense(graph)
         end = graph.gradient if first is None else graph.nodes[graph.gradient].inputs[0]
         boxes = interval_bounds(graph, ball, chosen, of, end=end, point=at_x)
-    order = _Order(scores.detach(), k, pairs, signed, top)
+    choice = _PairChoice(scores.detach(), k, pairs, signed, top)
     if first is None or scores.shape[1] ** 2 * len(first) > TABLE_NUMBERS:
         if first is not None:
             extend_boxes(graph, ball, boxes, graph.gradient, at_x)
-        low, features = _nested(boxes[graph.gradient], order)
+        low, features = _nested(boxes[graph.gradient], choice)
     else:
-        low, features = _paired(first, boxes[end], order)
+        low, features = _paired(first, boxes[end], choice)
     return Margins(low, scores if signed else scores.abs(), features)
 
 
@@ -146,7 +146,7 @@ def _point(graph: Graph, x: Tensor, target: Tensor | None, of: Of) -> tuple[Boxe
     return boxes, chosen
 
 
-class _Order(NamedTuple):
+class _PairChoice(NamedTuple):
     """Which pairs are to be bounded: those of the top k and the others."""
 
     scores: Tensor  # (B, n) signed, at x
@@ -182,11 +182,11 @@ def _only_dense(graph: Graph) -> Tensor | None:
     return node.operator.matrix.T if flat and inside == [graph.gradient] else None
 
 
-def _paired(weight: Tensor, box: Box, order: _Order) -> tuple[Tensor, Tensor]:
+def _paired(weight: Tensor, box: Box, choice: _PairChoice) -> tuple[Tensor, Tensor]:
     """(B, P) bounds and (B, P, 2) features: pairs that one matrix tells apart."""
-    top, side = order.top, order.side
+    top, side = choice.top, choice.side
     with torch.no_grad():
-        i, j, sign = _lowest(weight, box, top, side, order.pairs, order.signed)
+        i, j, sign = _lowest(weight, box, top, side, choice.pairs, choice.signed)
     columns = weight.T.contiguous()
     mine, rival = F.embedding(i, columns), F.embedding(j, columns)
     apart = side.gather(1, i)[..., None] * mine - sign[..., None] * rival
@@ -237,10 +237,10 @@ def _lowest(
     return i, j, rival * side.gather(1, i)
 
 
-def _nested(gradient: Box, order: _Order) -> tuple[Tensor, Tensor]:
+def _nested(gradient: Box, choice: _PairChoice) -> tuple[Tensor, Tensor]:
     """Features bounded one by one: the weakest of the top k against the strongest other, ..."""
-    top, signed = order.top, order.signed
-    few = min(order.pairs, order.k, top.shape[1] - order.k)
+    top, signed = choice.top, choice.signed
+    few = min(choice.pairs, choice.k, top.shape[1] - choice.k)
     centre = gradient.centre.flatten(1)
     spread = None if gradient.spread is None else gradient.spread.flatten(1)
     with torch.no_grad():
@@ -248,7 +248,7 @@ def _nested(gradient: Box, order: _Order) -> tuple[Tensor, Tensor]:
         wide = torch.zeros_like(size) if spread is None else spread
         i = (size - wide).masked_fill(~top, torch.inf).topk(few, dim=1, largest=False).indices
         j = (size + wide).masked_fill(top, -torch.inf).topk(few, dim=1).indices
-    own, other = (order.side * centre).gather(1, i), centre.gather(1, j)
+    own, other = (choice.side * centre).gather(1, i), centre.gather(1, j)
     low = own - (other if signed else other.abs())
     if spread is not None:
         low = low - spread.gather(1, i) - spread.gather(1, j)

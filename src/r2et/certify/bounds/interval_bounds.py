@@ -106,7 +106,7 @@ class Ball:
         return self.radius.view(-1, *[1] * (like.ndim - 1))
 
     def box(self) -> Box:
-        """x itself."""
+        """The box of x + d."""
         if self.exact:
             return Box(self.x)
         scale = torch.ones_like(self.x[:1])

@@ -69,7 +69,7 @@ def _share(mine: Tensor, others: Tensor) -> Tensor:
 
 
 def output_gradient_bound(logits: LinearBound, target: Tensor, of: Of, ball: Ball) -> LinearBound:
-    """The same as a form: the softmax p linearised at the middle of the ball.
+    """The same as a linear bound: the softmax p linearised at the middle of the ball.
 
     Along a line through the logits with steps D_m, p_m'' = p_m ((D_m - mean)^2 - variance), which
     lies between -1/4 and 1 times p_m R^2, R the range of the D.

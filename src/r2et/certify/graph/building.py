@@ -10,10 +10,11 @@ from torch import Tensor, nn
 
 from r2et.certify.graph.fusion import joined_hinges
 from r2et.certify.graph.graph import INPUT, OUTPUT_GRADIENT, Graph, Node
-from r2et.certify.graph.tracing import SUPPORTED, Reference, Trace, TracedCall, trace
+from r2et.certify.graph.tracing import Reference, Trace, TracedCall, trace
 from r2et.certify.operators.base import Operator, Shape
 from r2et.certify.operators.linear import Move, WeightedSum
 from r2et.certify.operators.registry import (
+    SUPPORTED,
     BatchSize,
     Call,
     Transposed,
@@ -101,9 +102,7 @@ class _Builder:
             sized = isinstance(arguments.get(argument.name), BatchSize)
             if sized and "SymInt" not in str(argument.real_type):
                 self.refuse(f"{name} with a number that grows with the batch")
-        seen = Call(
-            call.target, arguments, shape, self.traced.dtype, self.where, SUPPORTED, self.values
-        )
+        seen = Call(call.target, arguments, shape, self.traced.dtype, self.where, self.values)
         try:
             result = read(seen)
         except (AttributeError, IndexError, RuntimeError, TypeError) as error:
@@ -185,8 +184,8 @@ class _Builder:
         if not shape or not isinstance(shape[0], BatchSize):
             self.refuse(f"{name}, whose result is not one value per row")
         groups = shape[0].times
-        rest = tuple(shape[1:])
-        if any(isinstance(size, BatchSize) for size in rest):
+        rest = tuple(size for size in shape[1:] if isinstance(size, int))
+        if len(rest) < len(shape) - 1:
             self.refuse(f"{name}, whose result mixes rows")
         return (rest if groups == 1 else (groups, *rest)), groups
 
@@ -210,8 +209,7 @@ def holds_weights_alone(nodes: dict[int, Node], traced: Trace) -> bool:
 def rows_apart(operator: Move | WeightedSum, value: Value, shape: Shape) -> bool:
     """Whether each row of the result comes from that row alone: it is linear, so noise tells."""
     generator = torch.Generator().manual_seed(0)
-    device = "cpu"
-    v = torch.randn(CHECKED_ROWS, *value.shape, generator=generator, dtype=torch.float64).to(device)
+    v = torch.randn(CHECKED_ROWS, *value.shape, generator=generator, dtype=torch.float64)
     changed = v.clone()
     changed[1] = torch.randn(value.shape, generator=generator, dtype=torch.float64)
     with torch.no_grad():

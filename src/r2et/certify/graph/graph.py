@@ -119,15 +119,10 @@ class Graph:
         return (made[:-1] - made[-1]).T.contiguous(), made[-1]
 
     @cached_property
-    def kinked_units(self) -> list[int]:
-        """Piecewise-linear activations of the backward pass: the values that they make."""
+    def piecewise_linear_layers(self) -> list[int]:
+        """The values that backward operators of piecewise-linear activations make."""
         used = self.ancestors(self.gradient)
-        return [v for v in used if v in self.nodes and _is_flat(self.nodes[v].operator)]
-
-    @cached_property
-    def piecewise_linear(self) -> int:
-        """How many values piecewise-linear activations are applied to."""
-        return len({self.nodes[value].inputs[-1] for value in self.kinked_units})
+        return [v for v in used if v in self.nodes and _is_piecewise_linear(self.nodes[v].operator)]
 
     def operators(self) -> Iterable[Operator]:
         """All those that the logits or the gradient depend on."""
@@ -140,5 +135,5 @@ def _is_linear(operator: Operator) -> bool:
     return isinstance(operator, LinearOperator | AddOp)
 
 
-def _is_flat(operator: Operator) -> bool:
-    return isinstance(operator, ActivationBackwardOp) and operator.curve.flat
+def _is_piecewise_linear(operator: Operator) -> bool:
+    return isinstance(operator, ActivationBackwardOp) and operator.curve.piecewise_linear

@@ -11,7 +11,7 @@ from __future__ import annotations
 import operator
 import warnings
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
 import torch
 from torch import Tensor, fx, nn
@@ -19,16 +19,15 @@ from torch._ops import OpOverload
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.overrides import TorchFunctionMode
 
-from r2et.certify.operators.registry import BatchSize
+from r2et.certify.operators.registry import SUPPORTED, BatchSize
 from r2et.errors import InputError, R2ETError, first_line
 
-SUPPORTED = (
-    "Linear, Conv, BatchNorm, average and max pooling, Flatten, sums, products, ReLU, LeakyReLU, "
-    "Softplus, SoftHinge, Tanh, Sigmoid, ELU, SiLU and GELU"
-)
 SIZES = (2, 3)  # rows of the two traces
 READS = {"item", "tolist", "numpy", "__array__", "__float__", "__int__", "__bool__", "__index__"}
 DATA_DEPENDENT = "a step that looks at values (a branch on the data, .item(), numpy)"
+
+
+BatchShape: TypeAlias = list["int | BatchSize"]
 
 
 @dataclass(frozen=True)
@@ -43,13 +42,13 @@ class Reference:
 class TracedCall:
     """An operation of torch; arguments: References, tensors, numbers, BatchSizes, lists of them.
 
-    shapes: of its outputs in the first trace; None for what is no tensor.
+    shapes: of its outputs, with batch sizes; None for what is no tensor.
     """
 
     target: OpOverload
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
-    shapes: tuple[tuple[int, ...] | None, ...]
+    shapes: tuple[BatchShape | None, ...]
 
 
 @dataclass(frozen=True)
@@ -203,7 +202,7 @@ class _Alignment:
         self.calls.append(TracedCall(a.target, tuple(args), dict(kwargs), shapes))
         return Reference(len(self.calls) + 1)
 
-    def _shapes(self, a: fx.Node, b: fx.Node) -> Any:
+    def _shapes(self, a: fx.Node, b: fx.Node) -> tuple[BatchShape | None, ...]:
         pairs = zip(_outputs(a), _outputs(b), strict=True)
         return tuple(None if s is None else self._aligned(s, t) for s, t in pairs)
 

@@ -44,7 +44,7 @@ class ActivationOp(Operator):
 
     def linear(self, ball: Ball, *inputs: LinearBound, side: Tensor | None = None) -> LinearBound:
         (z,) = inputs
-        return curve_bound(self.curve, 0, z, ball, side if self.curve.flat else None)
+        return curve_bound(self.curve, 0, z, ball, side if self.curve.piecewise_linear else None)
 
     def jacobian(self, values: Sequence[Box], jacobians: Sequence[Box]) -> Box:
         (z,) = values
@@ -67,14 +67,14 @@ class ActivationBackwardOp(Operator):
         curve = self.curve
         if z.spread is None:
             return Box(curve.curves[1](z.centre))
-        if ball.soft and curve.flat:
+        if ball.soft and curve.piecewise_linear:
             ends = curve.left[1], curve.right[1], ball.soft
             a, b = _SoftStep.apply(z.low, *ends), _SoftStep.apply(z.high, *ends)  # type: ignore[no-untyped-call]
             return Box((a + b) / 2, (b - a) / 2 if ends[0] < ends[1] else (a - b) / 2)
         slope = between(*curve.range(1, z.low, z.high))
         if not ball.unit:
             return slope
-        noise = ball.unit * (curve.noise + curve.wide * z.size) + curve.step
+        noise = derivative_noise(curve, ball, z.size)
         return slope.widened(noise + rounding(4, ball.unit, slope.size))
 
     def interval(self, ball: Ball, *inputs: Box) -> Box:
@@ -88,7 +88,7 @@ class ActivationBackwardOp(Operator):
 
     def derivative_bound(self, ball: Ball, z: LinearBound, side: Tensor | None) -> LinearBound:
         """The linear bound of sigma'(z)."""
-        return curve_bound(self.curve, 1, z, ball, side if self.curve.flat else None)
+        return curve_bound(self.curve, 1, z, ball, side if self.curve.piecewise_linear else None)
 
     def jacobian(self, values: Sequence[Box], jacobians: Sequence[Box]) -> Box:
         gradient, z = values
@@ -115,8 +115,14 @@ def derivative_box(curve: Curve, order: int, z: Box) -> Box:
 
 def value_noise(curve: Curve, ball: Ball, value: Box, size: Tensor) -> Tensor:
     """What a float evaluation of sigma(z) may be off by, for |z| up to size."""
-    noise = rounding(8, ball.unit, value.size + curve.steep * size)
-    return noise + ball.unit * curve.noise + curve.step
+    noise = rounding(8, ball.unit, value.size + curve.value_terms * size)
+    return noise + ball.unit * curve.derivative_ulps + curve.formula_jump
+
+
+def derivative_noise(curve: Curve, ball: Ball, size: Tensor) -> Tensor:
+    """What a float evaluation of sigma'(z) may be off by, for |z| up to size."""
+    ulps = curve.derivative_ulps + curve.derivative_ulps_per_z * size
+    return ball.unit * ulps + curve.formula_jump
 
 
 def curve_bound(
@@ -148,7 +154,7 @@ def curve_bound(
     if order == 0:
         noise = value_noise(curve, ball, box, z.size)
     else:
-        noise = ball.unit * (curve.noise + curve.wide * z.size) + curve.step
+        noise = derivative_noise(curve, ball, z.size)
     noise = noise + rounding(8, ball.unit, box.size + rate.abs() * z.size)
     return linear_bound(
         rate * z.centre + middle,
@@ -213,74 +219,45 @@ def _activation(call: Call) -> Made:
     return ActivationOp(FORWARD[twin](call)), (call.value("self", grouped=True),)
 
 
-@register(aten.leaky_relu_backward.default)
-def _leaky_backward(call: Call) -> Made:
-    if call["self_is_result"]:
-        return _from_result(call, "grad_output", "self")
-    return ActivationBackwardOp(_leaky_curve(call)), (
-        call.value("grad_output", grouped=True),
-        call.value("self", grouped=True),
-    )
-
-
-@register(aten.softplus_backward.default)
-def _softplus_backward(call: Call) -> Made:
-    inputs = call.value("grad_output", grouped=True), call.value("self", grouped=True)
-    return ActivationBackwardOp(_softplus_curve(call)), inputs
-
-
-@register(aten.silu_backward.default)
-def _silu_backward(call: Call) -> Made:
-    return ActivationBackwardOp(curve("silu")), (
-        call.value("grad_output", grouped=True),
-        call.value("self", grouped=True),
-    )
-
-
-@register(aten.gelu_backward.default)
-def _gelu_backward(call: Call) -> Made:
-    inputs = call.value("grad_output", grouped=True), call.value("self", grouped=True)
-    return ActivationBackwardOp(curve("gelu", str(call["approximate"]))), inputs
-
-
-@register(aten.elu_backward.default)
-def _elu_backward(call: Call) -> Made:
-    if call["is_result"]:
-        return _from_result(call, "grad_output", "self_or_result")
-    inputs = call.value("grad_output", grouped=True), call.value("self_or_result", grouped=True)
-    return ActivationBackwardOp(_elu_curve(call)), inputs
-
-
-@register(aten.threshold_backward.default)
-def _relu_backward(call: Call) -> Made:
-    if call["threshold"] != 0:
-        call.refuse("with a threshold other than 0")
-    return _from_result(call, "grad_output", "self")
-
-
-@register(aten.tanh_backward.default, aten.sigmoid_backward.default)
-def _bounded_backward(call: Call) -> Made:
-    return _from_result(call, "grad_output", "output")
-
-
-def _from_result(call: Call, gradient: str, result: str) -> Made:
-    """A derivative that torch takes from the activation's own output: by the input instead."""
-    made = call.source(result, ActivationOp)
-    assert isinstance(made.operator, ActivationOp)
-    named = RESULTS[call.target]
-    if made.operator.curve.name not in named:
-        call.refuse(f"of what was not made by {' or '.join(named)}")
-    (z,) = made.inputs
-    return ActivationBackwardOp(made.operator.curve), (
-        call.value(gradient, grouped=True),
-        call.makers[z],
-    )
-
-
-RESULTS: dict[Any, tuple[str, ...]] = {
-    aten.leaky_relu_backward.default: ("leaky_relu", "relu"),
-    aten.elu_backward.default: ("elu",),
-    aten.threshold_backward.default: ("relu",),
-    aten.tanh_backward.default: ("tanh",),
-    aten.sigmoid_backward.default: ("sigmoid",),
+# Of each backward operation: its curve, and the argument that holds the activation's input.
+BACKWARD: dict[Any, tuple[Callable[[Call], Curve], str]] = {
+    aten.leaky_relu_backward.default: (_leaky_curve, "self"),
+    aten.softplus_backward.default: (_softplus_curve, "self"),
+    aten.silu_backward.default: (lambda _: curve("silu"), "self"),
+    aten.gelu_backward.default: (lambda call: curve("gelu", str(call["approximate"])), "self"),
+    aten.elu_backward.default: (_elu_curve, "self_or_result"),
 }
+# Those that may, or always do, take the activation's output instead, and who may have made it.
+FROM_RESULT: dict[Any, tuple[str, tuple[str, ...]]] = {
+    aten.leaky_relu_backward.default: ("self", ("leaky_relu", "relu")),
+    aten.elu_backward.default: ("self_or_result", ("elu",)),
+    aten.threshold_backward.default: ("self", ("relu",)),
+    aten.tanh_backward.default: ("output", ("tanh",)),
+    aten.sigmoid_backward.default: ("output", ("sigmoid",)),
+}
+
+
+@register(*BACKWARD)
+def _backward(call: Call) -> Made:
+    if call.arguments.get("is_result") or call.arguments.get("self_is_result"):
+        return _from_result(call)
+    made, argument = BACKWARD[call.target]
+    inputs = call.value("grad_output", grouped=True), call.value(argument, grouped=True)
+    return ActivationBackwardOp(made(call)), inputs
+
+
+@register(
+    aten.threshold_backward.default, aten.tanh_backward.default, aten.sigmoid_backward.default
+)
+def _from_result(call: Call) -> Made:
+    """A derivative that torch takes from the activation's own output: by the input instead."""
+    if call.arguments.get("threshold", 0) != 0:
+        call.refuse("with a threshold other than 0")
+    argument, names = FROM_RESULT[call.target]
+    made = call.source(argument, ActivationOp)
+    assert isinstance(made.operator, ActivationOp)
+    if made.operator.curve.name not in names:
+        call.refuse(f"of what was not made by {' or '.join(names)}")
+    (z,) = made.inputs
+    inputs = call.value("grad_output", grouped=True), call.makers[z]
+    return ActivationBackwardOp(made.operator.curve), inputs

@@ -29,11 +29,11 @@ class Curve:
     turns: turns[m], where the m-th derivative has an extremum.
     kink: where the first derivative jumps or bends, if anywhere.
     left, right: the limits of each derivative there.
-    noise: how far off, in units of rounding, a float evaluation of the derivative may be.
-    wide: the same per |z|.
-    steep: how many times |z| the terms of the value may be.
-    step: how far torch's own evaluation jumps where it goes over to a simpler formula.
-    flat: the second derivative is 0 wherever it exists: piecewise linear.
+    derivative_ulps: how far off, in units of rounding, a float evaluation of the derivative may be.
+    derivative_ulps_per_z: the same per |z|.
+    value_terms: how many times |z| the terms of the value may be.
+    formula_jump: how far torch's own evaluation jumps where it goes over to a simpler formula.
+    piecewise_linear: the second derivative is 0 wherever it exists.
     settings: what `curve` made it of.
     """
 
@@ -43,16 +43,16 @@ class Curve:
     kink: float | None = None
     left: tuple[float, ...] = ()
     right: tuple[float, ...] = ()
-    noise: float = 8.0
-    wide: float = 0.0
-    steep: float = 1.0
-    step: float = 0.0
-    flat: bool = False
+    derivative_ulps: float = 8.0
+    derivative_ulps_per_z: float = 0.0
+    value_terms: float = 1.0
+    formula_jump: float = 0.0
+    piecewise_linear: bool = False
     settings: tuple[float | str, ...] = ()
 
     def range(self, order: int, low: Tensor, high: Tensor) -> Range:
         """The smallest and the largest value of the order-th derivative over [low, high]."""
-        if self.flat and order == 1:
+        if self.piecewise_linear and order == 1:
             # Not a number, from an overflow, may be on either side.
             least, most = self._side(low > 0, low), self._side(~(high < 0), low)
             return (least, most) if self.left[1] <= self.right[1] else (most, least)
@@ -101,7 +101,7 @@ class Curve:
         ends = [self.limit(order, low, "left") - rate * low]
         ends += [self.limit(order, high, "right") - rate * high]
         ends += [start - rate * low, end - rate * high]
-        if not self.flat:
+        if not self.piecewise_linear:
             for m in range(1, SAMPLES + 1):
                 z = low + (m / (SAMPLES + 1)) * width
                 ends.append(self.curves[order](z) - rate * z)
@@ -111,7 +111,7 @@ class Curve:
                 ends.append(torch.where(inside, limit - rate * self.kink, ends[0]))
         stacked = torch.stack(ends)
         least, most = stacked.amin(0), stacked.amax(0)
-        if not self.flat:
+        if not self.piecewise_linear:
             bend = self.range(order + 2, low, high)
             step = (width / (SAMPLES + 1)).square() / 8
             # Where the curve bends down it is above its chords, where it bends up below.
@@ -145,8 +145,8 @@ def piecewise(slope: float) -> Curve:
         kink=0.0,
         left=(0.0, slope, 0.0, 0.0),
         right=(0.0, 1.0, 0.0, 0.0),
-        noise=0.0 if slope == 0 else abs(slope),
-        flat=True,
+        derivative_ulps=0.0 if slope == 0 else abs(slope),
+        piecewise_linear=True,
     )
 
 
@@ -181,9 +181,9 @@ def softplus(
         ),
         (value_turns, (), (0.0,), (-inflection, inflection)),
         # Both terms may be large where their sum is not.
-        noise=8.0 * (1 + abs(slope) + abs(weight)) * max(1.0, 1 / beta),
-        steep=1 + abs(slope) + abs(weight),
-        step=abs(weight) * math.exp(-threshold) * max(1.0, 1 / beta),
+        derivative_ulps=8.0 * (1 + abs(slope) + abs(weight)) * max(1.0, 1 / beta),
+        value_terms=1 + abs(slope) + abs(weight),
+        formula_jump=abs(weight) * math.exp(-threshold) * max(1.0, 1 / beta),
     )
 
 
@@ -247,7 +247,7 @@ def elu(alpha: float) -> Curve:
         left=(0.0, alpha, alpha, alpha),
         right=(0.0, 1.0, 0.0, 0.0),
         # In place, the derivative is what it made of z, plus alpha.
-        noise=8.0 * max(1.0, abs(alpha)),
+        derivative_ulps=8.0 * max(1.0, abs(alpha)),
     )
 
 
@@ -274,7 +274,7 @@ def silu() -> Curve:
 
     curves = (F.silu, first, second, third)
     turns = tuple(roots(f) for f in (first, second, third, fourth))
-    return Curve("silu", curves, turns, wide=8.0)
+    return Curve("silu", curves, turns, derivative_ulps_per_z=8.0)
 
 
 def gelu(approximate: str = "none") -> Curve:
@@ -303,7 +303,7 @@ def gelu(approximate: str = "none") -> Curve:
 
     curves = (lambda z: z * cumulative(z), first, second, third)
     turns = tuple(roots(f) for f in (first, second, third, fourth))
-    return Curve("gelu", curves, turns, wide=8.0)
+    return Curve("gelu", curves, turns, derivative_ulps_per_z=8.0)
 
 
 def _tanh_gelu() -> Curve:
@@ -345,7 +345,7 @@ def _tanh_gelu() -> Curve:
         return slope
 
     turns = tuple(roots(f) for f in (first, second, third, fourth))
-    return Curve("gelu", (value, first, second, third), turns, wide=8.0)
+    return Curve("gelu", (value, first, second, third), turns, derivative_ulps_per_z=8.0)
 
 
 def roots(curve: Function, reach: float = 12.0, steps: int = 24001) -> tuple[float, ...]:

@@ -19,6 +19,12 @@ from r2et.errors import InputError
 
 aten = torch.ops.aten
 
+# As messages name it; docs/certify/operators.md has the operations.
+SUPPORTED = (
+    "Linear, Conv, BatchNorm, average and max pooling, Flatten, sums, products, ReLU, LeakyReLU, "
+    "Softplus, Tanh, Sigmoid, ELU, SiLU and GELU"
+)
+
 
 @dataclass(frozen=True)
 class Value:
@@ -63,7 +69,6 @@ class Call:
     shape: of one row of what it makes; of its first output where it makes several.
     dtype: the model's precision.
     where: whom a message is from.
-    supported: what a model may be made of.
     makers: operator and inputs of earlier values, by number.
     """
 
@@ -72,7 +77,6 @@ class Call:
     shape: Shape
     dtype: torch.dtype
     where: str
-    supported: str
     makers: dict[int, Value] = field(repr=False)
 
     @property
@@ -137,7 +141,7 @@ class Call:
 
     def refuse(self, why: str) -> NoReturn:
         """Raise InputError that names the operation."""
-        text = f"{self.where}: model must be made of {self.supported}, got {self.name} {why}"
+        text = f"{self.where}: model must be made of {SUPPORTED}, got {self.name} {why}"
         raise InputError(f"{text.rstrip()}.")
 
 

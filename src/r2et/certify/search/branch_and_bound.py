@@ -16,8 +16,7 @@ import torch
 from torch import Tensor
 
 from r2et.certify.bounds.interval_bounds import Ball, Box, Norm
-from r2et.certify.bounds.pairwise_bounds import PairwiseBounds, scores_over
-from r2et.certify.bounds.propagation import LinearBounds, Sides, interval_bounds, linear_bounds
+from r2et.certify.bounds.propagation import LinearBounds, Sides, interval_bounds
 from r2et.certify.graph import INPUT, OUTPUT_GRADIENT
 from r2et.certify.operators.activation import ActivationBackwardOp
 from r2et.certify.problem import CertificationProblem
@@ -61,7 +60,7 @@ def proved_in_parts(
             if not len(parts.rows):
                 break
         here = replace(problem.rows(parts.rows), x=parts.x)
-        pairs, bounds = pairs_in_parts(here, parts, norm)
+        pairs, bounds = here.pairwise_bounds(here.ball(parts.radius, norm), parts.sides)
         weights, planes = open_units(here, parts, norm, bounds)
         ok = pairs.border(here.top, here.side) > here.visible(*pairs.interval())
         if level and norm == "l2" and not bool(ok.all()):
@@ -78,17 +77,6 @@ def proved_in_parts(
     return proved
 
 
-def pairs_in_parts(
-    here: CertificationProblem, parts: Parts, norm: Norm
-) -> tuple[PairwiseBounds, LinearBounds]:
-    """Bounds of all pairs of scores over the parts, and of the values they come from."""
-    graph, ball = here.graph, here.ball(parts.radius, norm)
-    sources, _ = graph.linear_suffix
-    bounds = linear_bounds(graph, ball, here.target, here.of, ends=sources, sides=parts.sides)
-    scores = scores_over(graph, ball, bounds)
-    return PairwiseBounds(scores, parts.radius, norm, here.signed), bounds
-
-
 def open_units(
     here: CertificationProblem, parts: Parts, norm: Norm, bounds: LinearBounds
 ) -> tuple[Sides, dict[int, Plane]]:
@@ -100,7 +88,7 @@ def open_units(
     graph, ball = here.graph, here.ball(parts.radius, norm)
     weights: Sides = {}
     planes: dict[int, Plane] = {}
-    for value in graph.kinked_units:
+    for value in graph.piecewise_linear_layers:
         operator, (gradient, source) = graph.nodes[value].operator, graph.nodes[value].inputs
         assert isinstance(operator, ActivationBackwardOp)
         z = bounds[source]
@@ -183,7 +171,7 @@ def _flips(problem: CertificationProblem, radius: Tensor, norm: Norm, parts: Par
         node = graph.nodes[value]
         boxes[value] = node.operator.interval(ball, *(boxes[i] for i in node.inputs))
         source = node.inputs[-1]
-        if source in parts.sides and value in graph.kinked_units:
+        if source in parts.sides and value in graph.piecewise_linear_layers:
             side = parts.sides[source]
             assert isinstance(node.operator, ActivationBackwardOp)
             curve, gradient = node.operator.curve, boxes[node.inputs[0]].centre
