@@ -14,8 +14,8 @@ from typing import Any
 import torch
 from sklearn.metrics import roc_auc_score
 from torch import nn
-from torch.nn.functional import cross_entropy
 
+from gap_training import K, fitted
 from r2et.attack import (
     Attack,
     ERAttack,
@@ -30,11 +30,9 @@ from r2et.attack import (
 from r2et.data import Data, load
 from r2et.explain import Gradient
 from r2et.models import MLP
-from r2et.rank import gap_sum, ranking
 from r2et.region import L2
 from recording import load_record, save
 
-K = 8
 RADII = (1.0, 0.3)
 # A network that maximises its gaps, as R2ET\H does: weight of the mean scale-free gap.
 KINDS = {"leaky": ("leaky_relu", 0.0), "softplus": ("softplus", 0.0), "gap": ("leaky_relu", 0.1)}
@@ -44,20 +42,7 @@ def train(data: Data, activation: str, weight: float, epochs: int = 5) -> nn.Mod
     """The papers' network; with a weight, also trained for large gaps between its scores."""
     torch.manual_seed(0)
     model = MLP(len(data.names), activation=activation)
-    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
-    x, y = data.train
-    for _ in range(epochs):
-        for batch in torch.randperm(len(y)).split(256):
-            optimizer.zero_grad()
-            loss = cross_entropy(model(x[batch]), y[batch])
-            if weight:
-                scores = Gradient()(model, x[batch], create_graph=True)
-                scores = scores / scores.mean(1, keepdim=True).clamp(min=1e-6)
-                pairs = K * (scores.shape[1] - K)
-                loss = loss - weight * gap_sum(scores, ranking(scores), K).mean() / pairs
-            loss.backward()
-            optimizer.step()
-    return model.eval().requires_grad_(False)
+    return fitted(model, *data.train, weight, epochs)
 
 
 def attacks(radius: float) -> dict[str, Attack]:

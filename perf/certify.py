@@ -17,18 +17,16 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
+from gap_training import K, fitted
 from r2et.attack import MinimumNorm
 from r2et.certify import HessianCertifier, IntervalCertifier
 from r2et.data import Data, load
 from r2et.explain import Gradient
 from r2et.models import MLP
 from r2et.penalty import CertifiedRanking
-from r2et.rank import gap_sum, ranking
 from r2et.region import L2
 from r2et.train import fit
 from recording import RECORDS, load_record, save
-
-K = 8
 
 
 def train(
@@ -47,23 +45,6 @@ def made(kind: str, data: Data, activation: str, widths: tuple[int, ...]) -> nn.
     torch.manual_seed(0)
     network = MLP(len(data.names), widths, activation=activation)
     return fit(network, data, "r2et", k=K, radius=1.0, progress=False).model.requires_grad_(False)
-
-
-def fitted(model: nn.Module, x: Tensor, y: Tensor, weight: float, epochs: int) -> nn.Module:
-    """Trained by Adam on batches of 256."""
-    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
-    for _ in range(epochs):
-        for batch in torch.randperm(len(y)).split(256):
-            optimizer.zero_grad()
-            loss = cross_entropy(model(x[batch]), y[batch])
-            if weight:
-                scores = Gradient()(model, x[batch], create_graph=True)
-                scores = scores / scores.mean(1, keepdim=True).clamp(min=1e-6)
-                pairs = K * (scores.shape[1] - K)
-                loss = loss - weight * gap_sum(scores, ranking(scores), K).mean() / pairs
-            loss.backward()
-            optimizer.step()
-    return model.eval().requires_grad_(False)
 
 
 def cnn(activation: type[nn.Module]) -> nn.Module:

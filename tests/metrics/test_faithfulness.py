@@ -18,7 +18,7 @@ from r2et.explain import (
 )
 from r2et.explain.reductions import REDUCTIONS
 from r2et.metrics import comprehensiveness, dffot, faithfulness, sufficiency
-from r2et.metrics.features import MAPS, feature_map, removal_counts
+from r2et.metrics.faithfulness_inputs import MAPS, feature_map, removal_counts
 from r2et.models import predict
 
 F64 = torch.float64

@@ -9,7 +9,7 @@ from r2et.attack.pareto import ParetoAttack
 from r2et.attack.problem import AttackProblem
 from r2et.attack.random_search import RandomSearch
 from r2et.attack.strong import StrongAttack
-from r2et.attack.trust_region import TrustRegionAttack, TrustRegionTrace
+from r2et.attack.trust_region_attack import TrustRegionAttack, TrustRegionTrace
 from r2et.attack.trust_region_search import Outcome
 
 __all__ = [

@@ -37,7 +37,7 @@ from r2et.engine import Engine, Lost
 from r2et.engine import engine as open_engine
 from r2et.errors import R2ETError, require
 from r2et.explain import Explainer
-from r2et.metrics.features import baseline_of
+from r2et.metrics.faithfulness_inputs import baseline_of
 from r2et.models.logits_check import check_logits
 from r2et.models.output import batched_logits
 from r2et.models.weights import weights_digest

@@ -147,8 +147,7 @@ class CertifiedShare(Measurement):
     ) -> dict[str, Any]:
         settings = self.settings(benchmark, **options)
         x = data.test.x[: settings["rows"]]
-        certifier = IntervalCertifier(limit=3 * benchmark.radius)
-        certificate = certifier(model, benchmark.judged, x, k=benchmark.k)
+        certificate = settings["certifier"](model, settings["explainer"], x, k=settings["k"])
         return {
             "share": mean((certificate.radius >= benchmark.radius).float()),
             "precision": mean(certificate.precision_at(benchmark.radius)),

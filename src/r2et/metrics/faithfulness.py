@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from r2et.checks import check_model_input
 from r2et.errors import require, row_numbers
 from r2et.explain import Explainer
-from r2et.metrics.features import baseline_of, feature_map, removal_counts
+from r2et.metrics.faithfulness_inputs import baseline_of, feature_map, removal_counts
 from r2et.models.output import CHUNK_NUMBERS, classes, log_odds, logits, undisturbed
 from r2et.rank import ranking
 

@@ -1,6 +1,6 @@
 """What an audit writes and a report reads: typed, plain data, below both."""
 
-from r2et.results.audit_result import (
+from r2et.results.audit_schema import (
     FORMAT,
     AuditResult,
     ColumnChange,

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 from r2et.errors import require
-from r2et.results.audit_result import AuditResult
+from r2et.results.audit_schema import AuditResult
 from r2et.wording import (
     count,
     fixed,

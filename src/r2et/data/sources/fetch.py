@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from r2et.data.sources import packages
+from r2et.data.sources import package_download
 from r2et.data.sources.entry import (
     Address,
     File,
@@ -114,7 +114,7 @@ def _from_remote(visit: _Visit, file: File, place: Place) -> bytes:
                 limit = _limit(file, place)
                 download(place.url, target, label=label, timeout=timeout(), limit=limit)
             else:
-                packages.obtain(place, target)
+                package_download.obtain(place, target)
         try:
             return assemble(file, target, place)
         except PlaceError:

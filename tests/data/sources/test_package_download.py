@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from r2et.data.sources import Package, packages
+from r2et.data.sources import Package, package_download
 from r2et.data.sources.entry import PlaceError
 
 
@@ -21,8 +21,8 @@ def client(monkeypatch):
                 out.write(b"archive")
         return subprocess.CompletedProcess(command, state["code"], "", state["stderr"])
 
-    monkeypatch.setattr(packages.subprocess, "run", run)
-    monkeypatch.setattr(packages.shutil, "which", lambda name: f"/bin/{name}")
+    monkeypatch.setattr(package_download.subprocess, "run", run)
+    monkeypatch.setattr(package_download.shutil, "which", lambda name: f"/bin/{name}")
     return state
 
 
@@ -31,7 +31,7 @@ NPM = Package(("f",), client="npm", name="pkg", version="1.0")
 
 
 def test_pip_is_asked_by_name_for_a_wheel(client, tmp_path):
-    packages.obtain(PIP, tmp_path / "a" / "pkg.whl")
+    package_download.obtain(PIP, tmp_path / "a" / "pkg.whl")
     assert (tmp_path / "a" / "pkg.whl").read_bytes() == b"archive"
     [command] = client["commands"]
     assert command[:5] == [sys.executable, "-m", "pip", "download", "pkg==1.0"]
@@ -41,7 +41,7 @@ def test_pip_is_asked_by_name_for_a_wheel(client, tmp_path):
 
 def test_npm_is_asked_by_name_without_scripts(client, tmp_path):
     client["makes"] = ["pkg-1.0.tgz"]
-    packages.obtain(NPM, tmp_path / "pkg.tgz")
+    package_download.obtain(NPM, tmp_path / "pkg.tgz")
     [command] = client["commands"]
     assert command[:3] == ["/bin/npm", "pack", "pkg@1.0"]
     assert "--ignore-scripts" in command
@@ -50,25 +50,25 @@ def test_npm_is_asked_by_name_without_scripts(client, tmp_path):
 def test_a_client_that_fails_says_why(client, tmp_path):
     client.update(makes=[], code=1, stderr="notice: x\nERROR: No matching distribution\n")
     with pytest.raises(PlaceError, match="pip said 'No matching distribution'"):
-        packages.obtain(PIP, tmp_path / "pkg.whl")
+        package_download.obtain(PIP, tmp_path / "pkg.whl")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_two_archives_are_one_too_many(client, tmp_path):
     client["makes"] = ["a.whl", "b.whl"]
     with pytest.raises(PlaceError, match="pip said 'nothing'"):
-        packages.obtain(PIP, tmp_path / "pkg.whl")
+        package_download.obtain(PIP, tmp_path / "pkg.whl")
 
 
 def test_no_client(monkeypatch, tmp_path):
-    monkeypatch.setattr(packages.shutil, "which", lambda _: None)
-    monkeypatch.setattr(packages.importlib.util, "find_spec", lambda _: None)
+    monkeypatch.setattr(package_download.shutil, "which", lambda _: None)
+    monkeypatch.setattr(package_download.importlib.util, "find_spec", lambda _: None)
     for package, name in ((PIP, "pip"), (NPM, "npm")):
         with pytest.raises(PlaceError, match=f"{name} is not installed"):
-            packages.obtain(package, tmp_path / "pkg")
+            package_download.obtain(package, tmp_path / "pkg")
 
 
 def test_pip_on_the_path_where_the_environment_has_none(client, monkeypatch, tmp_path):
-    monkeypatch.setattr(packages.importlib.util, "find_spec", lambda _: None)
-    packages.obtain(PIP, tmp_path / "pkg.whl")
+    monkeypatch.setattr(package_download.importlib.util, "find_spec", lambda _: None)
+    package_download.obtain(PIP, tmp_path / "pkg.whl")
     assert client["commands"][0][:2] == ["/bin/pip", "download"]
