@@ -74,13 +74,18 @@ def attacked(attack=None, model=MODEL, explainer=None, x=X, k=2, **rest):
             "Gradient: model must be one with finite logits, got NaN or inf in row 0.",
         ),
         (
-            lambda: attacked(ERAttack(steps=3), explainer=Captum("Saliency")),
+            lambda: attacked(ERAttack(steps=3), explainer=Captum("DeepLift")),
             "ERAttack: explainer must be one that can be differentiated (or use RandomSearch, or "
             "give `through`), got Captum.",
         ),
         (
-            lambda: attacked(explainer=lambda *_: X),
-            "RandomSearch: explainer must be an Explainer, got <function",
+            lambda: attacked(explainer=lambda x: x),
+            "RandomSearch: explainer must be an Explainer of r2et.explain, or a function "
+            "(model, x, target) -> scores, got <function",
+        ),
+        (
+            lambda: attacked(explainer=lambda *_: X[:, 0]),
+            "CallableExplainer: function must be one that returns scores (3, n), a tensor or array",
         ),
         (lambda: RandomSearch(points=True), "RandomSearch: points must be a positive whole number"),
         (lambda: RandomSearch(progress=1), "RandomSearch: progress must be True or False, got 1."),

@@ -76,6 +76,7 @@ def changed(path, value):
         (("names",), ["a"], "names must be null or a list of 12, got ['a']."),
         (("scores_shape",), [0, 3], "scores_shape must be a list of positive whole numbers"),
         (("skipped",), ["certified"], "skipped must be a list of objects"),
+        (("notes",), ["one", 2], "notes must be a list of texts"),
         (("classes",), "yes", "classes must be null or a list, got yes."),
         (("counts",), 7, "counts must be an object, got 7."),
         (("rows", "thickness"), 7, "rows.thickness must be null or a list, got 7."),

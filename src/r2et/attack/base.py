@@ -16,6 +16,7 @@ from r2et.checks import check_model_input
 from r2et.config import Configurable
 from r2et.errors import require
 from r2et.explain import Explainer
+from r2et.explain.callable_explainer import ScoresFunction
 from r2et.models.output import CHUNK_NUMBERS, target_rows, undisturbed
 from r2et.progress import bar
 from r2et.region import L2, Region
@@ -72,14 +73,17 @@ class Attack(Configurable, ABC):
     def __call__(
         self,
         model: nn.Module,
-        explainer: Explainer,
+        explainer: Explainer | ScoresFunction,
         x: Tensor,
         *,
         k: int,
         target: Tensor | int | None = None,
         generator: torch.Generator | None = None,
     ) -> AttackResult:
-        """Attack the top k of each row of x (B, ...); repeats unless a generator says otherwise."""
+        """Attack the top k of each row of x (B, ...); repeats unless a generator says otherwise.
+
+        explainer: whose top k; or a function (model, x, target) -> scores (B, n).
+        """
         (result,) = self._run(Judge, self.judged_by, model, explainer, x, k, target, generator)
         return result
 
@@ -88,7 +92,7 @@ class Attack(Configurable, ABC):
         judged: type[Judge],
         keep: str,
         model: nn.Module,
-        explainer: Explainer,
+        explainer: Explainer | ScoresFunction,
         x: Tensor,
         k: int,
         target: Tensor | int | None,

@@ -19,6 +19,7 @@ from r2et.attack.problem import AttackProblem, Objective
 from r2et.attack.surrogate import check_differentiable
 from r2et.errors import require
 from r2et.explain import Explainer
+from r2et.explain.callable_explainer import ScoresFunction
 from r2et.models import smooth
 
 
@@ -60,7 +61,7 @@ class GradientAttack(Attack):
     def best_and_last(
         self,
         model: nn.Module,
-        explainer: Explainer,
+        explainer: Explainer | ScoresFunction,
         x: Tensor,
         *,
         k: int,
@@ -166,7 +167,13 @@ class SwapAttack(GradientAttack):
 
 
 def transferred(problem: AttackProblem, through: Explainer | None) -> AttackProblem:
-    """The problem as another explanation sees it: its own ranking, the same inputs."""
+    """The problem as another explanation sees it: its own ranking, the same inputs.
+
+    An explanation without gradients is attacked through the one of ours with the same scores, where
+    there is one; the judge goes on with its own.
+    """
+    if through is None and not problem.explainer.differentiable:
+        through = problem.explainer.equivalent()
     if through is None:
         return problem
     p = problem

@@ -11,8 +11,9 @@ import torch
 from torch import Tensor, nn
 
 from r2et.checks import check_k
-from r2et.errors import require, row_numbers
-from r2et.explain import Explainer
+from r2et.errors import row_numbers
+from r2et.explain import Explainer, as_explainer
+from r2et.explain.callable_explainer import ScoresFunction
 from r2et.models.output import classes, logits, predict, target_rows
 from r2et.rank import ranking, top_k_mask
 from r2et.rank.order import mask_of
@@ -57,7 +58,7 @@ class AttackProblem:
     def from_model(
         where: str,
         model: nn.Module,
-        explainer: Explainer,
+        explainer: Explainer | ScoresFunction,
         region: Region,
         x: Tensor,
         k: int,
@@ -65,7 +66,7 @@ class AttackProblem:
         number: Tensor | None = None,
     ) -> AttackProblem:
         """The problem at clean inputs x; everything about it is checked here, once."""
-        require(isinstance(explainer, Explainer), where, "explainer", "an Explainer", explainer)
+        explainer = as_explainer(where, explainer)
         region.check(x)
         number = torch.arange(len(x), device=x.device) if number is None else number
         given = target_rows(where, target, x)

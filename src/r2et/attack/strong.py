@@ -74,7 +74,8 @@ class StrongAttack(Attack):
 
     Neither gradients nor random points win everywhere, so it takes both, and keeps each row's
     worst point: whatever one part finds, the next starts from. An explanation that cannot be
-    differentiated is attacked without gradients. Settings beside these are those of Attack.
+    differentiated is attacked through its equivalent() or, if it has none, without gradients.
+    Settings beside these are those of Attack.
 
     Args:
         budget: "fast", "standard" or "thorough".

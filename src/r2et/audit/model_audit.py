@@ -96,8 +96,9 @@ class Audit:
         names = [*LINES, *(name for name in known if name not in FIGURES)]
         head = f"{self.name}: {rows_text(summary['rows'])}, radius {summary['radius']:g}"
         lines = (self._line(known[name]) for name in names if summary.get(name) is not None)
+        notes = (f"  note: {note}" for note in self.result.get("notes", ()))
         skipped = (f"  not measured: {s['what']}: {s['why']}" for s in self.skipped)
-        return "\n".join([head, *lines, *skipped])
+        return "\n".join([head, *lines, *notes, *skipped])
 
     def _line(self, figure: Figure) -> str:
         """A figure with its title and, where it has them, the ends of its interval."""

@@ -27,6 +27,7 @@ from r2et.audit.example_rows import example_rows
 from r2et.audit.input_rows import Chunk, InputRows
 from r2et.audit.linear_baseline import LinearBaseline
 from r2et.audit.measures import LATE, MEASURES, MeasureChunk, MeasuredChunk, check_labels
+from r2et.audit.measures.attacks import gradients_note
 from r2et.audit.model_audit import Audit
 from r2et.audit.raw_values import check_table
 from r2et.audit.settings import BEYOND, WHERE, AuditSettings, rows_at_once
@@ -36,7 +37,8 @@ from r2et.checks import as_real, as_whole, check_k
 from r2et.engine import Engine, Lost
 from r2et.engine import engine as open_engine
 from r2et.errors import R2ETError, require
-from r2et.explain import Explainer
+from r2et.explain import Explainer, as_explainer
+from r2et.explain.callable_explainer import ScoresFunction
 from r2et.metrics.faithfulness_inputs import baseline_of
 from r2et.models.logits_check import check_logits
 from r2et.models.output import batched_logits
@@ -56,7 +58,7 @@ def audit(
     *,
     k: int,
     region: Region = L2(1.0),  # noqa: B008
-    explainer: Explainer | None = None,
+    explainer: Explainer | ScoresFunction | None = None,
     budget: Budget = "standard",
     minutes: float | None = None,
     rows: int | None = None,
@@ -77,7 +79,8 @@ def audit(
 
     x: (B, ...) rows as a tensor, array or DataFrame, or batches of them such as a DataLoader;
     y: their classes, 0, 1, ... (in a DataLoader, its second part). explainer: Gradient() for
-    tables, summed over channels for pictures. budget: of each attack. minutes: about how long it
+    tables, summed over channels for pictures; a function (model, x, target) -> scores (B, n) will
+    do (see CallableExplainer). budget: of each attack. minutes: about how long it
     may take; rows are taken in random order (a stream in its own), and what there was no time for
     is said. rows: take at most so many. baseline: what a removed feature is set to, a number or one
     per feature. engine: "serial", or spread over `workers` "processes" or the "ray" cluster at
@@ -98,7 +101,9 @@ def audit(
     require(is_valid, WHERE, "partial", "None or a path", partial)
     source = InputRows(model, x, y, rows)
     explainer = (
-        default_explainer_for(tuple(source.first.shape[1:])) if explainer is None else explainer
+        default_explainer_for(tuple(source.first.shape[1:]))
+        if explainer is None
+        else as_explainer(WHERE, explainer)
     )
     size = chunk
     if size is None:
@@ -158,6 +163,7 @@ def audit(
             "figures": _own_figures(),
             "skipped": left_out(parts, source, summary["auc_clean"], summary["auc_linear"]),
             "assumptions": ASSUMPTIONS if "radius_certified" in columns else None,
+            "notes": _notes(explainer),
             "durations": durations(parts),
             "rows": row_columns(columns),
             "curve": curve(columns, settings),
@@ -221,6 +227,12 @@ def _measured(
             kept.add(measured)
         yield measured
     yield from done
+
+
+def _notes(explainer: Explainer) -> list[str]:
+    """What a reader must know beside the figures."""
+    notes = (gradients_note(explainer),)
+    return [note for note in notes if note is not None]
 
 
 def _names(name: str, names: Iterable[Any] | None, n: int, expected: str) -> list[str] | None:

@@ -104,7 +104,10 @@ def _view(audit: AuditResult, name: str) -> dict[str, Any]:
         "shares": shares,
         "share_texts": dict(zip(charts.STATES, texts, strict=True)),
         "verdict": words.verdict(summary, shares),
-        "cautions": words.cautions(summary, shares, class_count(audit)),
+        "cautions": [
+            *words.cautions(summary, shares, class_count(audit)),
+            *(audit.get("notes") or ()),
+        ],
         "strip": charts.strip(shares, f"{name}-strip") if shares.rows else None,
         "mini": charts.strip(shares, f"{name}-mini", 26) if shares.rows else None,
         "curve": charts.curve(audit["curve"], radius, shares, f"{name}-curve"),

@@ -123,6 +123,7 @@ class AuditResult(_Needed, total=False):
     figures: how to read those of the summary that are not in FIGURES.
     skipped: what was not measured.
     assumptions: those of the proof, where there was one.
+    notes: what a reader must know beside the figures, in sentences.
     durations: measure -> seconds, over all workers.
     gates: what became of each gate, where there were some.
     """
@@ -135,6 +136,7 @@ class AuditResult(_Needed, total=False):
     figures: list[dict[str, str]]
     skipped: list[Skipped]
     assumptions: str | None
+    notes: list[str]
     durations: dict[str, float]
     gates: list[GateVerdict]
     versions: dict[str, str]

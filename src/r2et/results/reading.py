@@ -89,6 +89,9 @@ def _check_names(where: str, audit: Mapping[str, Any], n: int) -> None:
     require(is_valid, where, "names", f"null or a list of {n}", names)
     listed = isinstance(skipped, list) and all(isinstance(s, Mapping) for s in skipped)
     require(listed, where, "skipped", "a list of objects", skipped)
+    notes = audit.get("notes") or []
+    listed = isinstance(notes, list) and all(isinstance(note, str) for note in notes)
+    require(listed, where, "notes", "a list of texts", describe(notes))
     classes = audit.get("classes")
     require(isinstance(classes, list | None), where, "classes", "null or a list", classes)
     for name in ("versions", "counts"):

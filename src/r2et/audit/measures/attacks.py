@@ -9,6 +9,7 @@ from r2et.attack import ERAttack, MinimumNorm, StrongAttack
 from r2et.audit.measures.base import AuditedRows, Measure, of_probability
 from r2et.audit.settings import WHERE
 from r2et.audit.statistics import Auc, Columns, Mean, Median, Share
+from r2et.explain import Explainer, SmoothGrad
 from r2et.models.output import batched_logits
 from r2et.results import FIGURES
 
@@ -60,6 +61,24 @@ def papers(rows: AuditedRows) -> Columns:
         "first_flip": torch.where(best.first_flip < 0, torch.inf, best.first_flip.double()),
         "sensitivity": (~last.kept).double(),
     }
+
+
+def gradients_note(explainer: Explainer) -> str | None:
+    """What an attack on an explanation without gradients follows instead, in a sentence."""
+    if explainer.differentiable:
+        return None
+    own = explainer.equivalent()
+    if own is None:
+        return (
+            "The explanation gives no gradients, so the attacks on it used none: they are weaker,"
+            " and it may be less stable than it looks here."
+        )
+    but = ", but for the noise drawn" if isinstance(own, SmoothGrad) else ""
+    return (
+        "The explanation gives no gradients: attacks followed those of r2et's"
+        f" {type(own).__name__}, which has the same scores{but}, and were judged on the"
+        " explanation itself."
+    )
 
 
 def attacked_radius(columns: Columns) -> Tensor:

@@ -63,8 +63,10 @@ def check_labels(y: Tensor | None, count: int) -> None:
 
 def of_probability(explainer: Explainer) -> Explainer | None:
     """The same explanation of the probability, where there is a choice."""
-    plain = explainer.differentiable and getattr(explainer, "of", None) == "log_odds"
-    return replace(explainer, of="probability") if plain else None  # type: ignore[call-arg]
+    own = explainer.equivalent()
+    if own is None or getattr(own, "of", None) != "log_odds":
+        return None
+    return replace(own, of="probability")  # type: ignore[call-arg]
 
 
 @dataclass(frozen=True)

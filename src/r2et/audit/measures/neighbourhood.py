@@ -61,7 +61,9 @@ def thickness(rows: AuditedRows) -> Columns:
 
 def curvature(rows: AuditedRows) -> Columns:
     """||H(x)|| of the probability's explanation, beside thickness in Fig. 2."""
-    of = of_probability(rows.settings.explainer) or rows.settings.explainer
+    of = rows.settings.explainer
+    if of.differentiable:
+        of = of_probability(of) or of
     many = rows.x[0].numel() > MANY_FEATURES
     penalty = EstimatedHessian(explainer=of) if many else ExactHessian(explainer=of)
     with warnings.catch_warnings():
