@@ -57,6 +57,15 @@ def shown_row(random, index, kind, size, scores, k, certified):
     }  # fmt: skip
 
 
+def subgroup(value, rows, auc):
+    """A group of a column; without an AUC where its rows are of one class."""
+    return {
+        "value": value, "rows": rows, "auc": auc, "auc_low": auc and auc - 0.1,
+        "auc_high": auc and auc + 0.1, "predicted": 0.3, "observed": 0.25, "observed_low": 0.1,
+        "observed_high": 0.4, "precision": 0.9, "precision_low": 0.8, "precision_high": 0.95,
+    }  # fmt: skip
+
+
 def audit(name="certified", *, shape=(12,), scores_shape=(12,), k=4, rows=60, radius=0.1,
           worst=3, ordinary=2, seed=0, stable=1.0):  # fmt: skip
     """A whole audit: row i is proved up to certified[i] and broken from attacked[i] on."""
@@ -82,7 +91,14 @@ def audit(name="certified", *, shape=(12,), scores_shape=(12,), k=4, rows=60, ra
         "sensitivity": 0.0, "dffot": 0.34, "comprehensiveness": 0.21, "sufficiency": -0.013,
         "largest_top_k_share": 0.057,
     }  # fmt: skip
-    summary = {"rows": rows, "k": k, "radius": radius, "distinct_top_k": 7, "auc_linear": 0.861}
+    summary = {
+        "rows": rows,
+        "k": k,
+        "radius": radius,
+        "distinct_top_k": 7,
+        "auc_linear": 0.861,
+        "calibration_error": 0.03,
+    }
     for key, value in means.items():
         summary |= {key: value, f"{key}_low": value - 0.01, f"{key}_high": value + 0.01}
     kinds = ["worst"] * worst + ["ordinary"] * ordinary
@@ -108,6 +124,20 @@ def audit(name="certified", *, shape=(12,), scores_shape=(12,), k=4, rows=60, ra
             "dffot": [0.34] * rows, "comprehensiveness": [0.21] * rows,
             "sufficiency": [-0.013] * rows,
         },
+        "inputs": {
+            "data": {"name": "held_out.csv", "sha256": "ab" * 32, "of": "file"},
+            "weights": {"name": None, "sha256": "cd" * 32, "of": "tensors"},
+            "rows": rows, "command": "r2et audit model held_out.csv --by housing",
+        },
+        "calibration": [
+            {"low": i / 10, "high": i / 10 + 0.1, "rows": 20, "predicted": i / 10 + 0.05,
+             "observed": i / 10 + 0.02, "observed_low": max(0, i / 10 - 0.1),
+             "observed_high": min(1, i / 10 + 0.2)}
+            for i in (1, 4, 8)
+        ],
+        "grouped_by": [{"column": "housing", "groups": [
+            subgroup("own", rows - 9, 0.88), subgroup("rent", 9, None),
+        ]}],
         "curve": curve,
         "shown": [
             shown_row(random, 17 + i, kind, size, n, k, 0.01 if kind == "worst" else 0.2)
@@ -137,7 +167,16 @@ def skipped():
     for name in whole["rows"]:
         if name not in ("index", "target", "probability", "top"):
             whole["rows"][name] = None
-    whole |= {"curve": [], "shown": [], "counts": {}, "names": None, "classes": None}
+    whole |= {
+        "calibration": None,
+        "grouped_by": [],
+        "inputs": {},
+        "curve": [],
+        "shown": [],
+        "counts": {},
+        "names": None,
+        "classes": None,
+    }
     whole["skipped"] = [
         {"what": "certified", "why": "IntervalCertifier: model must be feed-forward, got LSTM."},
         {"what": "attacked", "why": "no time was left"},
@@ -157,6 +196,9 @@ def hostile():
     whole["date"] = HOSTILE
     whole["figures"] = [{"name": "own", "label": HOSTILE, "meaning": "{k.real}", "group": HOSTILE}]
     whole["summary"]["own"] = 0.5
+    whole["rows"]["id"] = [HOSTILE] * len(whole["rows"]["index"])
+    whole["inputs"] |= {"command": HOSTILE, "data": {"name": HOSTILE, "sha256": "", "of": HOSTILE}}
+    whole["grouped_by"][0] |= {"column": HOSTILE, "groups": [subgroup(HOSTILE, 3, 0.5)]}
     return whole
 
 

@@ -94,10 +94,16 @@ def durations(parts: list[MeasuredChunk]) -> dict[str, float]:
     return {name: seconds[name] for name in MEASURES if name in seconds}
 
 
-def row_columns(columns: Columns) -> dict[str, list[Any] | None]:
-    """The columns of the result as plain data; a number that is not there is None."""
+def row_columns(columns: Columns, ids: list[str] | None) -> dict[str, list[Any] | None]:
+    """The columns of the result as plain data; a number that is not there is None.
+
+    ids: of all rows that were given, where they have some.
+    """
     names = [name for measure in MEASURES.values() for name in measure.row_columns]
-    return {name: _plain(columns[name]) if name in columns else None for name in names}
+    plain = {name: _plain(columns[name]) if name in columns else None for name in names}
+    if ids is None:
+        return plain
+    return {"id": [ids[i] for i in columns["index"].tolist()], **plain}
 
 
 def _plain(values: Tensor) -> list[Any]:

@@ -69,12 +69,18 @@ def open_model(spec: str, weights: str | None = None) -> LoadedModel:
 
 
 def open_rows(
-    opened: LoadedModel, source: str, target: str | None = None, where: str = WHERE
+    opened: LoadedModel,
+    source: str,
+    target: str | None = None,
+    where: str = WHERE,
+    id_column: str | None = None,
+    by: tuple[str, ...] = (),
 ) -> LabelledRows:
     """Rows of a file or a named data set, as the model takes them.
 
     A model of `r2et train` reads tables as in its training. For another, a table's columns must be
-    numbers, taken in their order without the column `target`; or an .npz file holds x and y.
+    numbers, taken in their order without the columns `target` and `id_column`, and those of text
+    among `by`; or an .npz file holds x and y.
     """
     path = Path(source)
     file = bool(path.suffix) or len(path.parts) > 1 or source not in DATASETS
@@ -95,7 +101,7 @@ def open_rows(
         require(same, where, "target", f"{own}, that of the model's training", target)
         x, y = trained.read(source)
         return LabelledRows(x, y, trained.names, trained.classes)
-    return _plain_table(path, target)
+    return _plain_table(path, target, id_column, by)
 
 
 def check_rows(opened: LoadedModel, rows: LabelledRows, source: str, target: str | None) -> None:
@@ -199,7 +205,9 @@ def _arrays(path: Path) -> LabelledRows:
     return LabelledRows(torch.from_numpy(named["x"]), y)
 
 
-def _plain_table(path: Path, target: str | None) -> LabelledRows:
+def _plain_table(
+    path: Path, target: str | None, id_column: str | None, by: tuple[str, ...]
+) -> LabelledRows:
     """A table of numbers, its columns in order.
 
     A target of numbers holds the classes 0, 1, ... themselves, of which a file may lack some; one
@@ -207,13 +215,16 @@ def _plain_table(path: Path, target: str | None) -> LabelledRows:
     """
     from r2et.data.table_source import open_table  # brings pyarrow, which takes time
 
-    table = open_table(WHERE, path, wanted=lambda name: name != target)
+    table = open_table(WHERE, path, wanted=lambda name: name not in (target, id_column))
     y, classes = None, None
     if target is not None:
         known = ", ".join(table.names)
         require(target in table.names, WHERE, "target", f"one of the columns {known}", target)
         y, classes = _plain_target(table, target)
-    columns = {name: _plain_column(table, name) for name in table.names if name != target}
+    taken = [name for name in table.names if name not in (target, id_column)]
+    columns = {name: _plain_column(table, name) for name in taken}
+    grouped = {name for name in by if name in columns and columns[name] is None}
+    columns = {name: cells for name, cells in columns.items() if name not in grouped}
     words = [name for name, cells in columns.items() if cells is None]
     expected = (
         "a table of numbers (give --target for the label; train with `r2et train` for others)"

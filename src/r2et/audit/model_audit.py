@@ -11,7 +11,16 @@ from typing import Any, cast
 from r2et.audit.gates import Gate, GateReport, check
 from r2et.files import write_result
 from r2et.report import page
-from r2et.results import FIGURES, UNITS, AuditResult, Figure, Skipped, figures_of, read_audit
+from r2et.results import (
+    FIGURES,
+    UNITS,
+    AuditResult,
+    Figure,
+    GroupedBy,
+    Skipped,
+    figures_of,
+    read_audit,
+)
 from r2et.wording import proved_radius, rows_text
 
 # The order on a terminal; what only this audit knows of follows.
@@ -19,6 +28,7 @@ LINES = (
     "auc_clean",
     "auc_linear",
     "auc_attacked",
+    "calibration_error",
     "certified_precision",
     "precision_strong",
     "precision_er",
@@ -96,9 +106,10 @@ class Audit:
         names = [*LINES, *(name for name in known if name not in FIGURES)]
         head = f"{self.name}: {rows_text(summary['rows'])}, radius {summary['radius']:g}"
         lines = (self._line(known[name]) for name in names if summary.get(name) is not None)
+        groups = [line for by in self.result.get("grouped_by") or () for line in _group_lines(by)]
         notes = (f"  note: {note}" for note in self.result.get("notes", ()))
         skipped = (f"  not measured: {s['what']}: {s['why']}" for s in self.skipped)
-        return "\n".join([head, *lines, *notes, *skipped])
+        return "\n".join([head, *lines, *groups, *notes, *skipped])
 
     def _line(self, figure: Figure) -> str:
         """A figure with its title and, where it has them, the ends of its interval."""
@@ -124,3 +135,18 @@ class Audit:
         summary = self.result["summary"]
         settings = f"rows={summary['rows']}, k={summary['k']}, radius={summary['radius']}"
         return f"Audit({self.name!r}, {settings})"
+
+
+def _group_lines(by: GroupedBy) -> list[str]:
+    """The groups of a column, one a line."""
+    lines = [f"  by {by['column']}"]
+    for group in by["groups"]:
+        text = rows_text(group["rows"])
+        if group["auc"] is not None:
+            text += f", AUC {group['auc']:.3f}"
+        if group["auc_low"] is not None and group["auc_high"] is not None:
+            text += f" [{group['auc_low']:.3f}, {group['auc_high']:.3f}]"
+        if group["predicted"] is not None and group["observed"] is not None:
+            text += f", predicted {group['predicted']:.1%}, came true {group['observed']:.1%}"
+        lines.append(f"    {group['value']:40} {text}")
+    return lines

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
+from r2et.audit.chosen_columns import chosen_column
 from r2et.audit.gates import Gate
+from r2et.audit.inputs import inputs_of_files
 from r2et.audit.loading import (
     LabelledRows,
     LoadedModel,
@@ -38,13 +40,16 @@ class Request(Configurable):
     weights: a safetensors file for a factory.
     target: the label's column.
     name: what to call the model.
+    id_column: the column that says who a row is.
+    by: columns whose groups are looked at one by one.
+    command: what was typed, for the result to repeat.
     gates: bounds that figures of the summary must keep; what became of them is in the result.
     bounds: "low,high" of all features.
     frozen: names of columns that stay, with commas between.
     """
 
     # The bar to pass, and what the result is called, change nothing that is measured.
-    config_excluded: ClassVar[tuple[str, ...]] = ("name", "gates")
+    config_excluded: ClassVar[tuple[str, ...]] = ("name", "gates", "id_column", "by", "command")
 
     model: str
     data: str
@@ -54,6 +59,9 @@ class Request(Configurable):
     weights: str | None = None
     target: str | None = None
     name: str | None = None
+    id_column: str | None = None
+    by: tuple[str, ...] = ()
+    command: str | None = None
     gates: tuple[Gate, ...] = ()
     bounds: str | None = None
     frozen: str | None = None
@@ -88,9 +96,10 @@ class Request(Configurable):
         # Workers read the model after this process has made it: its module must be there for both.
         with modules_here():
             opened = open_model(self.model, self.weights)
-            data = open_rows(opened, self.data, self.target)
+            data = open_rows(opened, self.data, self.target, id_column=self.id_column, by=self.by)
             check_rows(opened, data, self.data, self.target)
             k, region = self._asked(opened, data)
+            ids, by = self._columns(opened, data)
             # Another audit, or the same of a network trained anew, has a file of its own.
             asked = {"rows": rows, "budget": budget, "seed": seed, "request": self.config()}
             mark = config_key({**asked, "weights": weights_digest(opened.model)})[:12]
@@ -110,12 +119,28 @@ class Request(Configurable):
                 name=self.name or opened.name,
                 schema=None if opened.trained is None else opened.trained.schema,
                 partial=partial,
+                ids=ids,
+                by=by,
                 **settings,
             )
+        known = result.result["inputs"]
+        inputs = inputs_of_files(known, self.model, self.weights, self.data, self.command)
+        result = Audit({**result.result, "inputs": inputs})
         if self.gates:
             verdicts = [verdict.to_dict() for verdict in result.check(self.gates)]
             result = Audit({**result.result, "gates": verdicts})
         return result, partial
+
+    def _columns(
+        self, opened: LoadedModel, data: LabelledRows
+    ) -> tuple[list[Any] | None, dict[str, list[Any]]]:
+        """The rows' identifiers, and what they are grouped by."""
+
+        def column(option: str, name: str) -> list[Any]:
+            return chosen_column(option, name, opened, self.data, data)
+
+        ids = None if self.id_column is None else column("id", self.id_column)
+        return ids, {name: column("by", name) for name in self.by}
 
     def _asked(self, opened: LoadedModel, data: LabelledRows) -> tuple[int, NormBall]:
         """k and the region, from the options or else from the training."""

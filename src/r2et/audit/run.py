@@ -25,12 +25,14 @@ from r2et.audit.concatenate import (
 )
 from r2et.audit.example_rows import example_rows
 from r2et.audit.input_rows import Chunk, InputRows
+from r2et.audit.inputs import inputs_of_tensors
 from r2et.audit.linear_baseline import LinearBaseline
 from r2et.audit.measures import LATE, MEASURES, MeasureChunk, MeasuredChunk, check_labels
 from r2et.audit.measures.attacks import gradients_note
 from r2et.audit.model_audit import Audit
 from r2et.audit.raw_values import check_table
 from r2et.audit.settings import BEYOND, WHERE, AuditSettings, rows_at_once
+from r2et.audit.subgroups import calibration, check_by, check_ids, grouped_by
 from r2et.audit.summary import curve, summarize
 from r2et.certify.interval import ASSUMPTIONS
 from r2et.checks import as_real, as_whole, check_k
@@ -68,6 +70,8 @@ def audit(
     names: Iterable[str] | None = None,
     classes: Iterable[str] | None = None,
     name: str | None = None,
+    ids: Any = None,
+    by: Any = None,
     schema: TableSchema | None = None,
     engine: Literal["serial", "processes", "ray"] | Engine = "serial",
     workers: int | None = None,
@@ -86,7 +90,9 @@ def audit(
     per feature. engine: "serial", or spread over `workers` "processes" or the "ray" cluster at
     `address`, to the same result.
     partial: a file that keeps what is measured while the audit runs; called again, it goes on
-    from there. names, classes: of features and classes, for people to read. schema: of the table
+    from there. names, classes: of features and classes, for people to read. ids: one per row, by
+    which the result calls them. by: {column: one value per row}; AUC and calibration are given for
+    the groups of each. schema: of the table
     that x was made from, as load_table(...).schema: changes are then shown in its words and units.
     """
     began = time.time()
@@ -120,6 +126,7 @@ def audit(
     check_labels(source.y, count)
     baseline_of(WHERE, baseline, source.first)
     check_k(WHERE, k, scores.shape[1])
+    ids, by = check_ids(ids, source.given), check_by(by, source.given)
     until = None if minutes is None else began + 60 * minutes
     kept = None if partial is None else AuditCheckpoint(partial, identity(model, settings))
     linear = LinearBaseline()
@@ -165,7 +172,10 @@ def audit(
             "assumptions": ASSUMPTIONS if "radius_certified" in columns else None,
             "notes": _notes(explainer),
             "durations": durations(parts),
-            "rows": row_columns(columns),
+            "inputs": inputs_of_tensors(model, source.x, source.y),
+            "rows": row_columns(columns, ids),
+            "calibration": calibration(columns, settings),
+            "grouped_by": [grouped_by(name, of, columns, settings) for name, of in by.items()],
             "curve": curve(columns, settings),
             "shown": example_rows(model, settings, columns, pictured, quick=late, schema=schema),
         }

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
+import sys
 from pathlib import Path
 
 import typer
@@ -14,6 +16,11 @@ GATES = typer.Option(
     "--gate",
     metavar="'NAME>=VALUE'",
     help="Exit with 3 unless a figure of the summary keeps this bound; repeat at will.",
+)
+BY = typer.Option(
+    [],
+    metavar="COLUMN",
+    help="AUC and calibration of the groups of this column, as sex; repeat at will.",
 )
 
 
@@ -31,6 +38,8 @@ def command(
     json_file: str = typer.Option(None, "--json", help="Write everything as JSON here; - prints."),
     gate: list[str] = GATES,
     fail_under: float = typer.Option(None, help="The same as --gate 'precision_strong>=VALUE'."),
+    id_column: str = typer.Option(None, "--id", help="The column that says who a row is."),
+    by: list[str] = BY,
     weights: str = typer.Option(None, help="A safetensors file for package.module:factory."),
     target: str = typer.Option(None, help="The label's column, for package.module:factory."),
     rows: int = typer.Option(None, help="Audit so many rows, drawn at random."),
@@ -59,6 +68,9 @@ def command(
         weights=weights,
         target=target,
         name=name,
+        id_column=id_column,
+        by=tuple(by),
+        command=shlex.join(["r2et", *sys.argv[1:]]),
         gates=gates_of(gate, fail_under),
         bounds=bounds,
         frozen=frozen,

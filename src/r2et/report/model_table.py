@@ -9,6 +9,7 @@ from markupsafe import Markup
 
 from r2et.config import alike
 from r2et.metrics import pareto_front
+from r2et.report import settings_words
 from r2et.report.labels import label
 from r2et.report.summary_table import span, written
 from r2et.report.svg import Axes, both, ticks
@@ -38,8 +39,8 @@ ALIKE: tuple[tuple[str, Callable[[AuditResult], str]], ...] = (
     ("radius", lambda a: significant(a["summary"].get("radius"))),
     ("rows", lambda a: count(a["summary"].get("rows"))),
     ("size of a change", lambda a: str(a["settings"].get("norm"))),
-    ("changes allowed", lambda a: str(a["settings"].get("region"))),
-    ("explanation", lambda a: str(a["settings"].get("explainer"))),
+    ("changes allowed", settings_words.region),
+    ("explanation", settings_words.explainer),
     ("effort of the attack", lambda a: str(a["settings"].get("budget"))),
 )
 # What the config of an audit calls them.

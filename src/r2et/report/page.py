@@ -15,7 +15,7 @@ from markupsafe import Markup
 
 from r2et.errors import require
 from r2et.files import write_result
-from r2et.report import charts, model_table, notes, words
+from r2et.report import charts, model_table, notes, row_tables, settings_words, words
 from r2et.report.images import is_map
 from r2et.report.rows import row_views
 from r2et.report.shares import class_count, pairs, shares_at_radius
@@ -127,11 +127,29 @@ def _view(audit: AuditResult, name: str) -> dict[str, Any]:
         "pixels": is_map(audit["scores_shape"]),
         "map": audit["scores_shape"][-2:],
         "scatters": _scatters(audit, name),
-        "settings": {notes.SETTINGS.get(n, n): _plain(v) for n, v in settings.items()},
+        "settings": _settings(audit),
+        "inputs": row_tables.inputs(audit),
+        "calibration": row_tables.calibration(audit, f"{name}-calibration"),
+        "grouped": row_tables.grouped(audit),
         "durations": _durations(audit.get("durations")),
         "versions": dict(audit.get("versions") or {}),
         "assumptions": audit.get("assumptions") or notes.ASSUMPTIONS,
         "data": island(_explored(audit, rows)),
+    }
+
+
+def _settings(audit: AuditResult) -> dict[str, str]:
+    """What was asked for, in words."""
+    in_words = {
+        "region": settings_words.region(audit),
+        "explainer": settings_words.explainer(audit),
+        "norm": words.NORMS.get(str(audit["settings"].get("norm"))),
+    }
+    return {
+        notes.SETTINGS.get(name, name): in_words.get(name) or _plain(value)
+        for name, value in audit["settings"].items()
+        # Said above, beside the name of the data.
+        if name != "rows_given" or not audit.get("inputs")
     }
 
 

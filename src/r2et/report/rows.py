@@ -57,7 +57,7 @@ def _row(audit: AuditResult, row: ExampleRow) -> dict[str, Any]:
             start = number
     view: dict[str, Any] = {
         "kind": "worst" if row.get("kind") == "worst" else "ordinary",
-        "title": f"Row {row.get('index')}",
+        "title": _title(audit, row),
         "about": _about(audit, row),
         "bracket": _bracket(row, search_limit(audit)),
         "start": start,
@@ -106,7 +106,7 @@ def _step(
         "radius": significant(step["radius"]),
         "state": state,
         "facts": _facts(row, step, k, state),
-        "where": _where(row, step),
+        "where": _where(audit, row, step),
         "say": _say(audit, step, k - len(left) if kept is None else round(kept * k), pixels),
         "moved": "" if pixels else _moved(audit, left, entered),
         "changes": _changes(audit, row, step),
@@ -147,9 +147,17 @@ def _moved(audit: AuditResult, left: list[int], entered: list[int]) -> str:
     return f"Left: {listed(out)}. Entered: {listed(new)}." if left else ""
 
 
-def _where(row: ExampleRow, step: ExampleStep) -> str:
+def _where(audit: AuditResult, row: ExampleRow, step: ExampleStep) -> str:
     size = f"change up to {significant(step['radius'])}" if step["radius"] else "unchanged"
-    return f"Row {row.get('index')}, {size}:"
+    return f"{_title(audit, row)}, {size}:"
+
+
+def _title(audit: AuditResult, row: ExampleRow) -> str:
+    """The row's number and, where it has one, its identifier."""
+    index, ids = audit["rows"].get("index") or [], audit["rows"].get("id") or []
+    number = row.get("index")
+    known = str(ids[index.index(number)]) if ids and number in index else ""
+    return f"Row {number}, id {known}" if known else f"Row {number}"
 
 
 def _facts(row: ExampleRow, step: ExampleStep, k: int, state: str) -> list[list[str]]:

@@ -36,7 +36,7 @@ class Axes:
     x: tuple[float, float]
     y: tuple[float, float] = (0.0, 1.0)
     log: bool = False
-    left: int = 46
+    left: int = 50
     right: int = 14
     top: int = 14
     bottom: int = 44
@@ -76,18 +76,21 @@ class Axes:
         y_label: str,
         write_y: Callable[[float], str],
         y_ticks: Sequence[float] | None = None,
+        write_x: Callable[[float], str] = significant,
     ) -> None:
         """Lines, numbers and names of the two axes."""
         inner = self.width - self.left - self.right
-        for value in ticks(*self.y, 5) if y_ticks is None else y_ticks:
+        places = ticks(*self.y, 5) if y_ticks is None else y_ticks
+        for value, text in zip(places, different(places, write_y), strict=True):
             y = self.at(self.x[0], value)[1]
             self.add('<path class="grid" d="M{} {}h{}"/>', self.left, y, inner)
-            self.text((self.left - 7, y + 4), write_y(value), "tick", "end")
+            self.text((self.left - 7, y + 4), text, "tick", "end")
         most = max(2, inner // 56)
-        for value in decades(*self.x, most) if self.log else ticks(*self.x, most):
+        places = decades(*self.x, most) if self.log else ticks(*self.x, most)
+        for value, text in zip(places, different(places, write_x), strict=True):
             x, base = self.at(value, self.y[0])
             self.add('<path class="axis" d="M{} {}v5"/>', x, base)
-            self.text((x, base + 19), significant(value), "tick", "middle")
+            self.text((x, base + 19), text, "tick", "middle")
         base = self.height - self.bottom
         self.add('<path class="axis" d="M{} {}h{}"/>', self.left, base, inner)
         self.text((self.left + inner / 2, self.height - 6), x_label, "label", "middle")
@@ -116,7 +119,17 @@ def ticks(low: float, high: float, most: int) -> list[float]:
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(power * m for m in (1, 2, 2.5, 5, 10) if power * m >= rough * (1 - 1e-9))
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
-    return [round(i * step, 12) for i in range(first, last + 1)]
+    return [float(f"{i * step:.12g}") for i in range(first, last + 1)]
+
+
+def different(values: Sequence[float], write: Callable[[float], str]) -> list[str]:
+    """Numbers of an axis as texts, in as many digits as it takes for no two to be alike."""
+    texts = [write(value) for value in values]
+    for digits in range(4, 16):
+        if len(set(texts)) == len(texts):
+            break
+        texts = [significant(value, digits) for value in values]
+    return texts
 
 
 def decades(low: float, high: float, most: int) -> list[float]:

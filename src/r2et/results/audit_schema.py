@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, TypedDict
 
+from r2et.results.row_tables import CalibrationBin, GroupedBy, Inputs
+
 FORMAT = "r2et-audit/1"
 
 
@@ -126,6 +128,9 @@ class AuditResult(_Needed, total=False):
     notes: what a reader must know beside the figures, in sentences.
     durations: measure -> seconds, over all workers.
     gates: what became of each gate, where there were some.
+    inputs: files and digests of what was audited.
+    calibration: by predicted probability, how often it came true.
+    grouped_by: of chosen columns, AUC and calibration of each group of rows.
     """
 
     config: dict[str, Any]
@@ -139,6 +144,9 @@ class AuditResult(_Needed, total=False):
     notes: list[str]
     durations: dict[str, float]
     gates: list[GateVerdict]
+    inputs: Inputs
+    calibration: list[CalibrationBin] | None
+    grouped_by: list[GroupedBy]
     versions: dict[str, str]
     date: str
     seconds: float

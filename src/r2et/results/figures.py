@@ -150,6 +150,12 @@ BUILT_IN = (
             line="  of a linear model fitted on these rows", ends="folds",
         ),
         Figure(
+            "calibration_error", "Calibration error", "fraction", LOWER,
+            "How far probabilities lie from the share of rows for which they came true, on"
+            " average over rows in ten ranges of probability.",
+            line="calibration error, lower is better",
+        ),
+        Figure(
             "sensitivity", "Predictions changed", "share", LOWER,
             "Share of rows whose predicted class the attack on the reasons also changed.",
             line="predictions the papers' attack changed",

@@ -13,6 +13,7 @@ from typing import Any, cast
 from r2et.errors import InputError, describe, require
 from r2et.results.audit_schema import FORMAT, AuditResult, ColumnChange, GateVerdict
 from r2et.results.figures import Figure
+from r2et.results.row_tables import CalibrationBin, GroupedBy, Subgroup
 from r2et.wording import finite
 
 KINDS: dict[type, str] = {dict: "an object", list: "a list", str: "a text"}
@@ -70,6 +71,14 @@ def check_audit(where: str, audit: Any) -> None:
     _check_names(where, audit, n)
     _check_figures(where, audit.get("figures"))
     _check_gates(where, audit.get("gates"))
+    _check_listed(where, "calibration", audit.get("calibration"), CalibrationBin)
+    _check_listed(where, "grouped_by", audit.get("grouped_by"), GroupedBy)
+    for by in audit.get("grouped_by") or ():
+        _check_listed(where, "grouped_by", by["groups"], Subgroup)
+    inputs = audit.get("inputs")
+    parts = [inputs.get(name) for name in ("data", "weights")] if inputs else []
+    is_valid = all(isinstance(part, Mapping | None) for part in (inputs, *parts))
+    require(is_valid, where, "inputs", "null or an object of objects", describe(inputs))
     _check_rows(where, audit["rows"])
     _check_curve(where, audit["curve"])
     inputs = _size(where, "shape", audit["shape"])
@@ -123,6 +132,15 @@ def _check_gates(where: str, gates: Any) -> None:
         is_whole = is_whole and finite(verdict["bound"]) is not None
         expected = f"an object with {', '.join(sorted(names))}"
         require(is_whole, where, f"gates[{number}]", expected, describe(verdict))
+
+
+def _check_listed(where: str, name: str, entries: Any, kind: type) -> None:
+    names = set(kind.__annotations__)
+    is_valid = isinstance(entries, list | None) and all(
+        isinstance(entry, Mapping) and names <= set(entry) for entry in entries or ()
+    )
+    expected = f"null or a list of objects with {', '.join(sorted(names))}"
+    require(is_valid, where, name, expected, describe(entries))
 
 
 def _check_rows(where: str, rows: Mapping[str, Any]) -> None:

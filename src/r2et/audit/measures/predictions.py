@@ -8,6 +8,7 @@ from torch import Tensor
 from r2et.audit.measures.base import AuditedRows, Measure
 from r2et.audit.settings import AuditSettings
 from r2et.audit.statistics import Auc, Columns, Estimate
+from r2et.audit.subgroups import calibration_error
 from r2et.models.output import log_odds
 from r2et.rank import ranking
 from r2et.results import FIGURES
@@ -46,6 +47,7 @@ CLEAN = Measure(
     clean,
     {
         FIGURES["auc_clean"]: Auc("logits"),
+        FIGURES["calibration_error"]: calibration_error,
         FIGURES["distinct_top_k"]: distinct,
         FIGURES["largest_top_k_share"]: largest_share,
     },

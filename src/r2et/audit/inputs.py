@@ -1,0 +1,60 @@
+"""What an audit was of: files and data sets with their digests, so that others can check."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor, nn
+
+from r2et.models.weights import tensors_digest, weights_digest
+from r2et.results import Inputs, Source
+
+PIECE = 2**20  # bytes read at a time
+
+
+def inputs_of_tensors(model: nn.Module, x: Tensor | None, y: Tensor | None) -> Inputs:
+    """Of a model and rows in memory; of a stream nothing but the weights."""
+    given: dict[str, Any] = {} if x is None else {"x": x, **({} if y is None else {"y": y})}
+    return {
+        "data": {"name": None, "sha256": tensors_digest(given) if given else None, "of": "tensors"},
+        "weights": {"name": None, "sha256": weights_digest(model), "of": "tensors"},
+        "rows": None if x is None else len(x),
+        "command": None,
+    }
+
+
+def inputs_of_files(
+    known: Inputs, model: str, weights: str | None, data: str, command: str | None
+) -> Inputs:
+    """Of a command line: the digests of files where there are such, as any tool computes them."""
+    source = _file(Path(data)) or {**known["data"], "name": data}
+    return {
+        "data": source,
+        "weights": _weights(model, weights) or known["weights"],
+        "rows": known["rows"],
+        "command": command,
+    }
+
+
+def _weights(model: str, weights: str | None) -> Source | None:
+    if weights is not None:
+        return _file(Path(weights))
+    if not Path(model).is_dir():
+        return None
+    digest = str(json.loads((Path(model) / "model.json").read_text())["weights"])
+    return _file(Path(model) / f"weights-{digest[:16]}.safetensors")
+
+
+def _file(path: Path) -> Source | None:
+    """A file's name and SHA-256; None where it is no file, or is gone by now."""
+    sha256 = hashlib.sha256()
+    try:
+        with path.open("rb") as file:
+            while piece := file.read(PIECE):
+                sha256.update(piece)
+    except OSError:
+        return None
+    return {"name": path.name, "sha256": sha256.hexdigest(), "of": "file"}
