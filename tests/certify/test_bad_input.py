@@ -55,7 +55,7 @@ MODELS = {
     "softmax": lambda: nn.Sequential(nn.Linear(4, 3), nn.Softmax(dim=1)),
     "layer_norm": lambda: nn.Sequential(nn.Linear(4, 3), nn.LayerNorm(3)),
     "prelu": lambda: nn.Sequential(nn.Linear(4, 3), nn.PReLU()),
-    "to_copy to torch.bfloat16 (autocast and mixed precision": Half,
+    "to_copy with a result of torch.bfloat16": Half,
     "uniform, a random number": Noisy,
     "negative divisor": lambda: nn.Sequential(
         Square(), nn.AvgPool2d(2, divisor_override=-2), nn.Flatten()

@@ -2,7 +2,9 @@
 
 import random
 import warnings
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -186,6 +188,18 @@ REFUSED = {
     "rows that are sorted": (lambda _, h: h.sort(0).values, "got sort"),
     "the number of rows": (lambda _, h: h / len(h), "a number that grows with the batch"),
     "rows by number": (lambda _, h: h * torch.arange(len(h))[:, None], "a number for each row"),
+    "an integer buffer": (
+        lambda _, h: h * torch.zeros_like(h, dtype=torch.int32).copy_(h.detach()),
+        "a result of torch.int32",
+    ),
+    "a half buffer": (
+        lambda _, h: h * torch.zeros(6, dtype=torch.half).expand(len(h), 6).clone().add_(h).float(),
+        "a result of torch.float16",
+    ),
+    "a copy that broadcasts": (
+        lambda _, h: h + torch.zeros(len(h), 6).copy_(h[:, :1]),
+        "copy that changes the shape",
+    ),
     "a clipped gradient": (lambda _, h: torch.clamp(h, -1, 1), "got clamp"),
 }
 
@@ -209,12 +223,80 @@ def test_training_sees_a_replaced_buffer_and_a_setting_in_a_dict():
     torch.testing.assert_close(margins(model, x, 0.1, k=2).scores, Gradient()(model, x))
 
 
-def test_training_sees_a_weight_that_is_read_as_a_number():
-    model = make(lambda: Between(lambda m, h: torch.tanh(h * m.gain.tolist()[0])))
-    x = randn(4, 4)
-    margins(model, x, 0.1, k=2)
-    model.gain.fill_(0.3)
-    torch.testing.assert_close(margins(model, x, 0.1, k=2).scores, Gradient()(model, x))
+def kept(**values):
+    """A module with these settings and buffers, which a function of it may look at."""
+
+    def give(function):
+        model = make(lambda: Between(function))
+        for name, value in values.items():
+            if isinstance(value, torch.Tensor):
+                model.register_buffer(name, value)
+            else:
+                setattr(model, name, value)
+        return model
+
+    return give
+
+
+# What a forward pass goes by, and how it changes.
+STATES = {
+    "a number of a weight": (
+        kept(number=torch.tensor(1.0)),
+        lambda m, h: torch.tanh(h * float(m.number)),
+        lambda m: m.number.fill_(0.3),
+    ),
+    "a list of a weight": (
+        kept(),
+        lambda m, h: torch.tanh(h * m.gain.tolist()[0]),
+        lambda m: m.gain.fill_(0.3),
+    ),
+    "an object": (
+        kept(cfg=SimpleNamespace(alpha=1.0)),
+        lambda m, h: torch.tanh(h * m.cfg.alpha),
+        lambda m: setattr(m.cfg, "alpha", 3.0),
+    ),
+    "an array": (
+        kept(array=np.ones(1)),
+        lambda m, h: torch.tanh(h * float(m.array[0])),
+        lambda m: m.array.fill(3.0),
+    ),
+    "a buffer as beta": (
+        kept(beta=torch.tensor(1.0)),
+        lambda m, h: F.softplus(h, m.beta),
+        lambda m: m.beta.fill_(3.0),
+    ),
+    "a buffer as alpha": (
+        kept(alpha=torch.tensor(1.0)),
+        lambda m, h: torch.add(torch.tanh(h), h, alpha=m.alpha),
+        lambda m: m.alpha.fill_(3.0),
+    ),
+    "a buffer as index": (
+        kept(place=torch.tensor(0)),
+        lambda m, h: torch.tanh(h) * h[:, m.place].unsqueeze(1).expand(-1, 6),
+        lambda m: m.place.fill_(2),
+    ),
+    "a buffer that decides on a shape": (
+        kept(),
+        lambda m, h: torch.tanh(h) * len(m.gain[m.gain > 1]),
+        lambda m: m.gain[:3].fill_(0.5),
+    ),
+    "a buffer that fills": (
+        kept(fill=torch.tensor(1.0)),
+        lambda m, h: torch.tanh(h * torch.full((6,), m.fill)),
+        lambda m: m.fill.fill_(3.0),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", STATES)
+def test_training_sees_whatever_a_forward_pass_goes_by(name):
+    give, function, change = STATES[name]
+    model, x = give(function), randn(4, 4)
+    before = margins(model, x, 0.1, k=2).scores
+    change(model)
+    after = margins(model, x, 0.1, k=2).scores
+    torch.testing.assert_close(after, Gradient()(model, x))
+    assert not torch.allclose(before, after)
 
 
 def test_other_precisions_and_winograd_are_refused():

@@ -11,9 +11,11 @@ with s_i the sign of a_i: exact for one hidden layer and a box, sound for any nu
 
 from __future__ import annotations
 
+from types import BuiltinFunctionType, FunctionType
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -35,6 +37,8 @@ TABLE_NUMBERS = 2**22
 
 # What every module keeps beside its own settings; hooks count.
 BOOKKEEPING = {n for n in vars(nn.Module()) if not n.endswith("hooks")}
+# What is told by being the same: it has no settings, or they are looked at elsewhere.
+BY_IDENTITY = (nn.Module, Tensor, type, FunctionType, BuiltinFunctionType, torch.dtype)
 _TRACED: WeakKeyDictionary[nn.Module, tuple[Any, Trace, Graph]] = WeakKeyDictionary()
 
 
@@ -123,15 +127,20 @@ def _identity(model: nn.Module) -> tuple[Any, ...]:
     return tuple(parts)
 
 
-def _plain(value: Any) -> Any:
-    """Numbers and texts, also within containers; anything else by what it is."""
+def _plain(value: Any, seen: frozenset[int] = frozenset()) -> Any:
+    """Numbers and texts, also within containers, arrays and objects; modules and the like by id."""
     if value is None or isinstance(value, int | float | str | bool):
         return value
+    if id(value) in seen or isinstance(value, BY_IDENTITY):
+        return id(value)
+    seen = seen | {id(value)}
     if isinstance(value, dict):
-        return tuple((key, _plain(part)) for key, part in value.items())
+        return tuple((key, _plain(part, seen)) for key, part in value.items())
     if isinstance(value, list | tuple | set | frozenset):
-        return tuple(map(_plain, value))
-    return id(value)
+        return tuple(_plain(part, seen) for part in value)
+    if isinstance(value, np.ndarray):
+        return value.shape, str(value.dtype), value.tobytes()
+    return id(value), _plain(getattr(value, "__dict__", None), seen)
 
 
 def _point(graph: Graph, x: Tensor, target: Tensor | None, of: Of) -> tuple[Boxes, Tensor]:

@@ -93,6 +93,8 @@ class _Builder:
             return self._constant(call, arguments)
         if call.target in FACTORIES:
             return self._filled(call, arguments)
+        if call.dtype != self.traced.dtype:
+            self.refuse(f"{name} with a result of {call.dtype}")
         shape, groups = self._row_shape(call, name)
         read = reader_of(call.target)
         if read is None:

@@ -18,12 +18,14 @@ from torch import Tensor, fx, nn
 from torch._ops import OpOverload
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from r2et.certify.operators.registry import SUPPORTED, BatchSize
 from r2et.errors import InputError, R2ETError, first_line
 
 SIZES = (2, 3)  # rows of the two traces
 READS = {"item", "tolist", "numpy", "__array__", "__float__", "__int__", "__bool__", "__index__"}
+DECIDES = {torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape}
 DATA_DEPENDENT = "a step that looks at values (a branch on the data, .item(), numpy)"
 
 
@@ -43,12 +45,14 @@ class TracedCall:
     """An operation of torch; arguments: References, tensors, numbers, BatchSizes, lists of them.
 
     shapes: of its outputs, with batch sizes; None for what is no tensor.
+    dtype: of its first output.
     """
 
     target: OpOverload
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
     shapes: tuple[BatchShape | None, ...]
+    dtype: torch.dtype | None
 
 
 @dataclass(frozen=True)
@@ -88,7 +92,7 @@ def _run(where: str, model: nn.Module, x: Tensor, rows: int) -> _Run:
     if rows == SIZES[1]:
         # Other numbers, but near enough not to leave what the model takes.
         inputs = inputs + torch.linspace(0.1, 0.3, rows).to(inputs).view(-1, *[1] * (x.ndim - 1))
-    watch = _Watch()
+    watch, reads = _FunctionWatch(), _DispatchWatch()  # type: ignore[no-untyped-call]
 
     def explained(x: Tensor, output_gradient: Tensor | None) -> tuple[Tensor, Tensor]:
         with torch.enable_grad():
@@ -113,7 +117,7 @@ def _run(where: str, model: nn.Module, x: Tensor, rows: int) -> _Run:
                     f"got a tensor of shape {shape}."
                 )
             seed = torch.linspace(0.5, 1.0, out.numel()).to(out).view_as(out)
-            with watch:
+            with watch, reads:
                 module = make_fx(explained)(inputs, seed)
     except R2ETError:
         raise
@@ -121,11 +125,25 @@ def _run(where: str, model: nn.Module, x: Tensor, rows: int) -> _Run:
         text = first_line(error)
         got = DATA_DEPENDENT if "tracing tensor" in text else f"{type(error).__name__}: {text}"
         raise InputError(f"{where}: model must be made of {SUPPORTED}, got {got}.") from error
-    return _Run(module, out.shape[1], watch.reads_weights)
+    return _Run(module, out.shape[1], watch.reads_weights or reads.reads_weights)
 
 
-class _Watch(TorchFunctionMode):
-    """Notices tensors that are read as numbers while they are no part of the trace: weights."""
+class _DispatchWatch(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Notices weights that operations read as numbers, or whose values decide on shapes."""
+
+    reads_weights = False
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        del types
+        if not DECIDES.isdisjoint(func.tags):
+            self.reads_weights = True
+        return func(*args, **(kwargs or {}))
+
+
+class _FunctionWatch(TorchFunctionMode):
+    """Notices weights that Python reads as numbers, without an operation."""
 
     reads_weights = False
 
@@ -198,13 +216,18 @@ class _Alignment:
         if not isinstance(a.target, OpOverload):
             self.refuse(str(a.target))
         self._check_memory(a)
-        shapes = self._shapes(a, b)
-        self.calls.append(TracedCall(a.target, tuple(args), dict(kwargs), shapes))
+        dtype = next((part.dtype for part in _outputs(a) if part is not None), None)
+        self.calls.append(
+            TracedCall(a.target, tuple(args), dict(kwargs), self._shapes(a, b), dtype)
+        )
         return Reference(len(self.calls) + 1)
 
     def _shapes(self, a: fx.Node, b: fx.Node) -> tuple[BatchShape | None, ...]:
         pairs = zip(_outputs(a), _outputs(b), strict=True)
-        return tuple(None if s is None else self._aligned(s, t) for s, t in pairs)
+        return tuple(
+            None if s is None or t is None else self._aligned(tuple(s.shape), tuple(t.shape))
+            for s, t in pairs
+        )
 
     def _check_memory(self, node: fx.Node) -> None:
         """What is overwritten may be no weight, and nobody may look at it by another name later."""
@@ -251,8 +274,8 @@ class _Alignment:
         raise InputError(f"{self.where}: model must be made of {SUPPORTED}, got {got}.")
 
 
-def _outputs(node: fx.Node) -> list[tuple[int, ...] | None]:
-    """The shapes of what a node makes."""
+def _outputs(node: fx.Node) -> list[Tensor | None]:
+    """What a node makes, by shape and kind; None for what is no tensor."""
     made = node.meta.get("val")
     parts = made if isinstance(made, tuple | list) else [made]
-    return [tuple(part.shape) if isinstance(part, Tensor) else None for part in parts]
+    return [part if isinstance(part, Tensor) else None for part in parts]
