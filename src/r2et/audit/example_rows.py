@@ -49,7 +49,8 @@ def example_rows(
     if not rows:
         return []
     numbers = pictured[rows[0][0]][0].numel() + len(columns["top"][0])
-    few, fractions = _affordable(len(rows), numbers, quick)
+    # Changes of a table's own have no sizes in between.
+    few, fractions = _affordable(len(rows), numbers, quick or settings.moves is not None)
     rows = rows[:few]
     device = next((p.device for p in model.parameters()), torch.device("cpu"))
     x = torch.stack([pictured[i][0] for i, _ in rows]).to(device)
@@ -74,7 +75,7 @@ def example_rows(
     ]
     best, least = x, torch.ones(len(x), dtype=torch.float64)
     for fraction in fractions:
-        radius = fraction * settings.radius
+        radius = fraction * (settings.radius if settings.moves is None else 1.0)
         points = worst if fraction == 1 else _attack(model, settings, x, radius)
         if points is None:
             continue
@@ -82,7 +83,11 @@ def example_rows(
         better = (precision < least).to(device)
         best = torch.where(better.view(-1, *[1] * (x.ndim - 1)), points, best)
         least = torch.minimum(least, precision)
-        _add_step(examples, model, settings, (x, best, target), scores_at(best), least, radius)
+        if settings.moves is None:
+            sound = _proved(model, settings, x, target, radius)
+        else:
+            sound = _at(columns.get("certified_precision"), [place for place, _ in rows])
+        _add_step(examples, model, (best, target), scores_at(best), least, radius, sound)
         if schema is not None:
             for i, row in enumerate(examples):
                 row["steps"][-1]["changes"] = changed_columns(schema, x[i], best[i])
@@ -92,15 +97,14 @@ def example_rows(
 def _add_step(
     examples: list[ExampleRow],
     model: nn.Module,
-    settings: AuditSettings,
-    rows: tuple[Tensor, Tensor, Tensor],
+    rows: tuple[Tensor, Tensor],
     scores: Tensor,
     precision: Tensor,
     radius: float,
+    sound: Tensor | None,
 ) -> None:
-    x, best, target = rows
+    best, target = rows
     sure = log_odds(batched_logits(model, best, WHERE).double(), target.cpu()).sigmoid()
-    sound = _proved(model, settings, x, target, radius)
     for i, row in enumerate(examples):
         row["steps"].append(
             {
@@ -120,6 +124,13 @@ def _attack(model: nn.Module, settings: AuditSettings, x: Tensor, radius: float)
         return attack(model, settings.explainer, x, k=settings.k).x_adv
     except InputError:  # a model that has no output everywhere: what was measured stands
         return None
+
+
+def _at(values: Tensor | None, places: list[int]) -> Tensor | None:
+    """What was proved of these rows already; None where some were not looked at."""
+    if values is None or bool(values[places].isnan().any()):
+        return None
+    return values[places]
 
 
 def _proved(

@@ -34,6 +34,7 @@ LINES = (
     "precision_er",
     "precision_noise",
     "certified_share",
+    "changed_share",
     "radius_certified_median",
     "radius_attacked_median",
     "thickness_probability",
@@ -44,6 +45,7 @@ LINES = (
     "sufficiency",
     "sensitivity",
 )
+WORST = 3  # rows that a terminal shows
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,12 +106,40 @@ class Audit:
         summary = self.result["summary"]
         known = figures_of(self.result)
         names = [*LINES, *(name for name in known if name not in FIGURES)]
-        head = f"{self.name}: {rows_text(summary['rows'])}, radius {summary['radius']:g}"
+        head = f"{self.name}: {rows_text(summary['rows'])}, {self._changes_allowed()}"
         lines = (self._line(known[name]) for name in names if summary.get(name) is not None)
         groups = [line for by in self.result.get("grouped_by") or () for line in _group_lines(by)]
         notes = (f"  note: {note}" for note in self.result.get("notes", ()))
-        skipped = (f"  not measured: {s['what']}: {s['why']}" for s in self.skipped)
-        return "\n".join([head, *lines, *groups, *notes, *skipped])
+        skipped = (
+            f"  {s['why']}" if s["why"].startswith("not proved: ") else _not_measured(s)
+            for s in self.skipped
+        )
+        return "\n".join([head, *lines, *groups, *self._proof(), *notes, *skipped, *self._worst()])
+
+    def _changes_allowed(self) -> str:
+        """How far rows were moved: a radius, or what may change of a table."""
+        radius = self.result["summary"].get("radius")
+        return str(self.result["settings"]["region"]) if radius is None else f"radius {radius:g}"
+
+    def _proof(self) -> list[str]:
+        """How rows were proved, where that is no radius."""
+        proof = self.result.get("proof")
+        return [f"  proof: {proof[0].lower()}{proof[1:]}"] if proof else []
+
+    def _worst(self) -> list[str]:
+        """The rows that fared worst under changes that they could really have, and by which."""
+        if self.result["summary"].get("radius") is not None:
+            return []
+        lines = []
+        for row in self.result["shown"]:
+            step = row["steps"][-1] if row["steps"] else None
+            changes = [] if step is None else step.get("changes") or []
+            if step is None or row["kind"] != "worst" or not changes:
+                continue
+            k, kept = self.result["summary"]["k"], step["precision"] or 0.0
+            moved = ", ".join(f"{c['column']}: {c['before']} -> {c['after']}" for c in changes)
+            lines.append(f"  row {row['index']} keeps {round(kept * k)} of {k}: {moved}")
+        return lines[:WORST]
 
     def _line(self, figure: Figure) -> str:
         """A figure with its title and, where it has them, the ends of its interval."""
@@ -133,7 +163,8 @@ class Audit:
 
     def __repr__(self) -> str:
         summary = self.result["summary"]
-        settings = f"rows={summary['rows']}, k={summary['k']}, radius={summary['radius']}"
+        changes = self._changes_allowed().replace("radius ", "radius=")
+        settings = f"rows={summary['rows']}, k={summary['k']}, {changes}"
         return f"Audit({self.name!r}, {settings})"
 
 
@@ -150,3 +181,7 @@ def _group_lines(by: GroupedBy) -> list[str]:
             text += f", predicted {group['predicted']:.1%}, came true {group['observed']:.1%}"
         lines.append(f"    {group['value']:40} {text}")
     return lines
+
+
+def _not_measured(skipped: Skipped) -> str:
+    return f"  not measured: {skipped['what']}: {skipped['why']}"

@@ -29,12 +29,12 @@ from r2et.audit.inputs import inputs_of_tensors
 from r2et.audit.linear_baseline import LinearBaseline
 from r2et.audit.measures import LATE, MEASURES, MeasureChunk, MeasuredChunk, check_labels
 from r2et.audit.measures.attacks import gradients_note
+from r2et.audit.measures.feasible_proofs import ALL_TRIED, assumptions_of, settle
 from r2et.audit.model_audit import Audit
 from r2et.audit.raw_values import check_table
 from r2et.audit.settings import BEYOND, WHERE, AuditSettings, rows_at_once
 from r2et.audit.subgroups import calibration, check_by, check_ids, grouped_by
 from r2et.audit.summary import curve, summarize
-from r2et.certify.interval import ASSUMPTIONS
 from r2et.checks import as_real, as_whole, check_k
 from r2et.engine import Engine, Lost
 from r2et.engine import engine as open_engine
@@ -46,7 +46,7 @@ from r2et.models.logits_check import check_logits
 from r2et.models.output import batched_logits
 from r2et.models.weights import weights_digest
 from r2et.progress import bar
-from r2et.region import L2, Region
+from r2et.region import L2, Feasible, Region
 from r2et.region.table_layout import TableSchema
 from r2et.results import FIGURES, FORMAT
 from r2et.train.defaults import default_explainer_for
@@ -113,9 +113,14 @@ def audit(
     )
     size = chunk
     if size is None:
-        size = rows_at_once(model, source.first.numel(), source.total)
+        tried = ALL_TRIED.get(str(budget), 1)
+        points = min(region.most, tried) if isinstance(region, Feasible) else None
+        size = rows_at_once(model, source.first.numel(), source.total, points)
     limit = BEYOND * getattr(region, "radius", 1.0)
     settings = AuditSettings(k, region, explainer, budget, seed, size, limit, baseline=baseline)
+    if isinstance(region, Feasible):
+        region.check(source.first if source.x is None else source.x)
+        schema = region.schema if schema is None else schema
     if schema is not None:
         check_table(schema, source.first[0].numel())
     check_logits(WHERE, model, source.first)
@@ -144,6 +149,7 @@ def audit(
     parts.sort(key=lambda part: part.number)
     columns, pictured = concatenated(parts)
     check_bracket(columns)
+    proof, unproved = settle(columns, settings)
     late = until is not None and time.time() > until
     summary, counts = summarize(columns, settings, linear)
     return Audit(
@@ -168,8 +174,12 @@ def audit(
             "summary": summary,
             "counts": counts,
             "figures": _own_figures(),
-            "skipped": left_out(parts, source, summary["auc_clean"], summary["auc_linear"]),
-            "assumptions": ASSUMPTIONS if "radius_certified" in columns else None,
+            "skipped": [
+                *left_out(parts, source, summary["auc_clean"], summary["auc_linear"]),
+                *unproved,
+            ],
+            "proof": proof,
+            "assumptions": assumptions_of(columns),
             "notes": _notes(explainer),
             "durations": durations(parts),
             "inputs": inputs_of_tensors(model, source.x, source.y),

@@ -11,10 +11,11 @@ import torch
 from torch import nn
 
 from r2et.attack.strong import PLANS, Budget
+from r2et.audit.moves import words_of
 from r2et.config import Configurable
-from r2et.errors import require
+from r2et.errors import InputError, require
 from r2et.explain import Explainer, Gradient
-from r2et.region import L2, NormBall, Region, as_ball
+from r2et.region import L2, Feasible, NormBall, Region, as_ball
 
 WHERE = "audit"
 BEYOND = 3.0  # how many radii away the smallest change is looked for
@@ -22,6 +23,8 @@ BEYOND = 3.0  # how many radii away the smallest change is looked for
 # at most, so that there is something to share out among workers.
 MOST_ROWS, FEWEST_ROWS, ROW_COST = 1024, 8, 2**23
 SHARES, SMALL_SHARE = 8, 64
+POINTS_AT_ONCE = 2**20  # points of all rows of a chunk, so that the work shows how far it is
+NO_BALL = "it is measured in a ball, and these changes are no ball"
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,8 @@ class AuditSettings(Configurable):
     baseline: Any = 0.0
 
     def __post_init__(self) -> None:
-        as_ball(WHERE, self.region)
+        if self.moves is None:
+            as_ball(WHERE, self.region)
         is_valid = isinstance(self.explainer, Explainer)
         require(is_valid, WHERE, "explainer", "an Explainer of r2et.explain", self.explainer)
         known = isinstance(self.budget, str) and self.budget in PLANS
@@ -62,16 +66,22 @@ class AuditSettings(Configurable):
         require(is_valid, WHERE, "seed", "a whole number, 0 or more", self.seed)
         is_valid = type(self.chunk) is int and self.chunk > 0
         require(is_valid, WHERE, "chunk", "a positive whole number", self.chunk)
-        is_valid = type(self.limit) in (int, float) and self.radius <= self.limit < math.inf
-        require(
-            is_valid, WHERE, "limit", f"finite, and the radius {self.radius} or more", self.limit
-        )
+        least = 0.0 if self.moves is not None else self.radius
+        is_valid = type(self.limit) in (int, float) and least <= self.limit < math.inf
+        require(is_valid, WHERE, "limit", f"finite, and the radius {least} or more", self.limit)
         is_valid = isinstance(self.level, float) and 0 < self.level < 1
         require(is_valid, WHERE, "level", "above 0 and below 1", self.level)
 
     @property
+    def moves(self) -> Feasible | None:
+        """The region, if it is one of changes that a row of a table could really have."""
+        return self.region if isinstance(self.region, Feasible) else None
+
+    @property
     def ball(self) -> NormBall:
-        """The region, which has a radius."""
+        """The region, which has a radius; what needs one cannot be measured without."""
+        if self.moves is not None:
+            raise InputError(NO_BALL)
         return as_ball(WHERE, self.region)
 
     @property
@@ -94,22 +104,31 @@ class AuditSettings(Configurable):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for people to read; `config` tells audits apart."""
+        moves = self.moves
         return {
             "k": self.k,
-            "radius": self.radius,
-            "norm": self.norm,
-            "region": repr(self.region),
+            "radius": None if moves else self.radius,
+            "norm": None if moves else self.norm,
+            "region": repr(self.region) if moves is None else f"at most {words_of(moves)}",
             "explainer": repr(self.explainer),
             "budget": self.budget,
             "seed": self.seed,
             "chunk": self.chunk,
-            "limit": float(self.limit),
+            "limit": None if moves else float(self.limit),
             "level": self.level,
         }
 
 
-def rows_at_once(model: nn.Module, numbers: int, total: int | None) -> int:
-    """How many rows of so many numbers to measure together, of a total where that is known."""
+def rows_at_once(
+    model: nn.Module, numbers: int, total: int | None, points: float | None = None
+) -> int:
+    """How many rows of so many numbers to measure together, of a total where that is known.
+
+    points: how many are tried of each row, where that is most of the work.
+    """
     cost = numbers + sum(p.numel() for p in model.parameters())
     share = MOST_ROWS // 4 if total is None else max(SMALL_SHARE, -(-total // SHARES))
-    return max(FEWEST_ROWS, min(MOST_ROWS, share, ROW_COST // max(1, cost)))
+    most = min(MOST_ROWS, share, ROW_COST // max(1, cost))
+    if points is not None:
+        most = min(most, int(POINTS_AT_ONCE // points))
+    return max(FEWEST_ROWS, most)

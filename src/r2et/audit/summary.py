@@ -28,7 +28,7 @@ def summarize(
     summary: dict[str, Any] = {
         "rows": len(columns["index"]),
         "k": settings.k,
-        "radius": settings.radius,
+        "radius": None if settings.moves else settings.radius,
     }
     for name, estimate in estimates.items():
         ends = {f"{name}_low": estimate.low, f"{name}_high": estimate.high}

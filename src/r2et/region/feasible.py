@@ -195,6 +195,27 @@ class Feasible(Region):
                     yield rows, points[i, rows]
 
     @property
+    def reaches(self) -> tuple[tuple[str, float], ...]:
+        """How far each number of `columns` may move, in raw units."""
+        return tuple((number.name, number.reach) for number in self._numbers)
+
+    @property
+    def ways(self) -> int:
+        """In how many ways labels may be switched, none of them included.
+
+        nth(x, index) with an index below switches labels alone, in the way of that number.
+        """
+        return self._ways
+
+    def box(self, x: Tensor) -> Tensor:
+        """(B, n) float64: how far each feature may be moved as a number, to either side at most."""
+        self.check(x)
+        numbers, _ = self._rows(x)
+        reach = torch.zeros(x.shape, dtype=torch.float64, device=x.device)
+        reach[:, numbers.features] = numbers.reach()
+        return reach
+
+    @property
     def columns(self) -> tuple[str, ...]:
         """Names of the columns that may change: numbers, then labels."""
         free = self._layout.choices if self.switches else ()

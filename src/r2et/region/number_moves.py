@@ -56,6 +56,12 @@ class NumberMoves:
         endless = self.any & (self.greatest > self.least)
         return (self.down + self.up + 1).masked_fill(endless, torch.inf)
 
+    def reach(self) -> Tensor:
+        """(B, M) float64: how far from x the farthest allowed value is, exactly."""
+        ends = (self._values(-self.down, self.least), self._values(self.up, self.greatest))
+        away = [(end.double() - self.start.double()).abs() for end in ends]
+        return torch.maximum(*away)
+
     def nearest(self, wanted: Tensor) -> Tensor:
         """The allowed value nearest to each of (B, M)."""
         steps = ((wanted.double() * self.span - self.raw) / self.step).round()

@@ -124,6 +124,7 @@ class AuditResult(_Needed, total=False):
     counts: figure -> how many rows are behind it.
     figures: how to read those of the summary that are not in FIGURES.
     skipped: what was not measured.
+    proof: how rows were proved where the changes have no radius: what was tried one by one.
     assumptions: those of the proof, where there was one.
     notes: what a reader must know beside the figures, in sentences.
     durations: measure -> seconds, over all workers.
@@ -140,6 +141,7 @@ class AuditResult(_Needed, total=False):
     counts: dict[str, int]
     figures: list[dict[str, str]]
     skipped: list[Skipped]
+    proof: str | None
     assumptions: str | None
     notes: list[str]
     durations: dict[str, float]

@@ -102,6 +102,11 @@ BUILT_IN = (
             line="P@{k}, attacked at most",
         ),
         Figure(
+            "changed_share", "Rows changed", "share", LOWER,
+            "Rows of which the strongest attack changed at least one of the top k.",
+            line="rows whose top {k} an attack changed",
+        ),
+        Figure(
             "precision_er", "Kept under the papers' attack", "share", HIGHER,
             "The same under ERAttack, a weaker attack: for comparison with the R2ET papers.",
             line="P@{k} under the papers' attack",

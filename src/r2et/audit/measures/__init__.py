@@ -4,9 +4,8 @@ Registered in the order of their worth: where time runs out, the last are left o
 """
 
 from r2et.audit.measures.attacks import PAPERS, SMALLEST, STRONG, attacked_radius
-from r2et.audit.measures.base import MEASURES, AuditedRows, Measure, check_labels, register
+from r2et.audit.measures.base import LATE, MEASURES, AuditedRows, Measure, check_labels, register
 from r2et.audit.measures.chunk import (
-    LATE,
     MeasureChunk,
     MeasuredChunk,
     worst_first,

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import torch
 from torch import Tensor
 
-from r2et.attack import ERAttack, MinimumNorm, StrongAttack
+from r2et.attack import Attack, ERAttack, FeasibleSearch, MinimumNorm, StrongAttack
 from r2et.audit.measures.base import AuditedRows, Measure, of_probability
-from r2et.audit.settings import WHERE
+from r2et.audit.measures.feasible_proofs import ALL_TRIED
+from r2et.audit.settings import WHERE, AuditSettings
 from r2et.audit.statistics import Auc, Columns, Mean, Median, Share
 from r2et.explain import Explainer, SmoothGrad
 from r2et.models.output import batched_logits
@@ -15,21 +19,34 @@ from r2et.results import FIGURES
 
 STEPS = {"fast": 100, "standard": 1000, "thorough": 1000}
 PICTURE_STEPS = 100  # the papers' for what is no table
+SEARCHES: dict[str, Callable[..., FeasibleSearch]] = {
+    "fast": partial(FeasibleSearch, samples=32, starts=3, sweeps=3, values=8),
+    "standard": FeasibleSearch,
+    "thorough": partial(FeasibleSearch, samples=256, starts=16, sweeps=6, values=32),
+}
 RADII = ("radius_strong", "radius_smallest", "radius_er")
 
 
 def strong(rows: AuditedRows) -> Columns:
     """The attack to believe."""
     s = rows.settings
-    attack = StrongAttack(s.region, budget=s.budget)
+    attack: Attack = StrongAttack(s.region, budget=s.budget) if s.moves is None else search_of(s)
     result = attack(rows.model, s.explainer, rows.x, k=s.k, generator=rows.generator("strong"))
+    radius = {"radius_strong": result.radius} if s.moves is None else {}
     return {
+        **radius,
         "precision_strong": result.precision,
+        "changed_strong": (result.precision < 1).double(),
         "distance_strong": result.distance,
-        "radius_strong": result.radius,
         "x_adv": result.x_adv,
         "logits_strong": batched_logits(rows.model, result.x_adv, WHERE),
     }
+
+
+def search_of(settings: AuditSettings) -> FeasibleSearch:
+    """The search through the changes that a row could really have, at the audit's budget."""
+    budget = settings.budget
+    return SEARCHES[budget](region=settings.region, limit=ALL_TRIED[budget])
 
 
 def smallest(rows: AuditedRows) -> Columns:
@@ -48,7 +65,7 @@ def papers(rows: AuditedRows) -> Columns:
     s = rows.settings
     steps = STEPS[s.budget] if rows.x.ndim == 2 else min(PICTURE_STEPS, STEPS[s.budget])
     attack = ERAttack(
-        s.region,
+        s.ball,  # small steps of a gradient lead nowhere where labels are switched
         steps=steps,
         step_size=s.radius / steps,
         norm=s.norm,
@@ -98,6 +115,7 @@ STRONG = Measure(
     strong,
     {
         FIGURES["precision_strong"]: Mean("precision_strong", (0.0, 1.0)),
+        FIGURES["changed_share"]: Share("changed_strong"),
         FIGURES["radius_attacked_median"]: Median("radius_attacked"),
         FIGURES["auc_attacked"]: Auc("logits_strong"),
     },

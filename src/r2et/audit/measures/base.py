@@ -17,6 +17,8 @@ from r2et.explain import Explainer
 from r2et.models.output import batched_logits, classes
 from r2et.results import Figure
 
+LATE = "the time was up"
+
 
 @dataclass(frozen=True, eq=False)
 class AuditedRows:

@@ -10,13 +10,12 @@ from torch import Tensor, nn
 
 from r2et.audit.input_rows import Chunk
 from r2et.audit.measures.attacks import attacked_radius
-from r2et.audit.measures.base import MEASURES, Measure, explained
+from r2et.audit.measures.base import LATE, MEASURES, Measure, explained
 from r2et.audit.settings import AuditSettings
 from r2et.audit.statistics import Columns
 from r2et.errors import InputError, RowError
 
 WORST, ORDINARY = 8, 4  # rows that a page shows
-LATE = "the time was up"
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,5 +82,8 @@ def worst_first(columns: Columns) -> Tensor:
     """Places in order of how badly the rows fared: smallest P@k, then the smallest change."""
     rows = len(columns["index"])
     precision = columns.get("precision_strong", torch.ones(rows)).double()
-    by_change = torch.argsort(attacked_radius(columns), stable=True)
+    radius = attacked_radius(columns)
+    if bool(radius.isnan().all()):  # changes that have no radius still have a size
+        radius = columns.get("distance_strong", radius).double()
+    by_change = torch.argsort(radius, stable=True)
     return by_change[torch.argsort(precision[by_change], stable=True)]

@@ -51,7 +51,7 @@ def thickness(rows: AuditedRows) -> Columns:
             rows.x,
             s.k,
             explainer=s.explainer,
-            region=s.region,
+            region=s.ball,
             kind=kind,
             generator=rows.generator("thickness"),
         )

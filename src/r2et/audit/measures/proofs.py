@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from r2et.audit.measures.base import AuditedRows, Measure
+from r2et.audit.measures.feasible_proofs import certified_moves
 from r2et.audit.settings import AuditSettings
 from r2et.audit.statistics import UNKNOWN, Columns, Estimate, Mean, Median, share_of
 from r2et.certify import IntervalCertifier
@@ -21,6 +22,8 @@ OUTWARD = 1e-6  # relative
 def certified(rows: AuditedRows) -> Columns:
     """The radius within which nothing can change the top k, and P@k proved at the radius asked."""
     s = rows.settings
+    if s.moves is not None:
+        return certified_moves(rows, s.moves)
     proof, unit = proved(rows.model, s, rows.x, rows.target, limit=1.001 * s.limit)
     return {
         "radius_certified": (proof.radius / unit).clamp(max=s.limit),
@@ -48,6 +51,9 @@ def proved(
 
 def share_proved(columns: Columns, settings: AuditSettings) -> Estimate:
     """Rows proved at the radius; one without a certificate is none whose certificate fails."""
+    if settings.moves is not None:
+        precision = columns.get("certified_precision", torch.empty(0))
+        return share_of(precision[~precision.isnan()] >= 1, settings.level)
     radius = columns.get("radius_certified")
     if radius is None:
         return UNKNOWN
@@ -62,5 +68,5 @@ CERTIFIED = Measure(
         FIGURES["certified_precision"]: Mean("certified_precision", (0.0, 1.0)),
         FIGURES["radius_certified_median"]: Median("radius_certified"),
     },
-    ("radius_certified", "certified_precision"),
+    ("radius_certified", "certified_precision", "feasible_points"),
 )
