@@ -84,6 +84,7 @@ def audit(name="certified", *, shape=(12,), scores_shape=(12,), k=4, rows=60, ra
     n, size = math.prod(scores_shape), math.prod(shape)
     means = {
         "precision_noise": 0.97, "precision_er": 0.9, "precision_strong": float(strong.mean()),
+        "changed_share": float((strong < 1).mean()),
         "certified_share": float((certified >= radius).mean()), "certified_precision": 0.81,
         "radius_certified_median": float(np.median(certified)),
         "radius_attacked_median": float(np.median(attacked)), "thickness": 0.30000000000000004,

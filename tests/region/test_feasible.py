@@ -372,3 +372,44 @@ def test_only_a_ball_has_a_gaussian_distribution():
         thickness(lambda z: z, rows(), 3, region=FEASIBLE, distribution="gaussian")
     estimate = thickness(lambda z: z, rows(), 3, region=L2(0.1), distribution="gaussian")
     assert estimate.isfinite().all()
+
+
+@pytest.mark.parametrize("region", REGIONS, ids=IDS)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_the_box_is_exactly_what_numbers_move(region, dtype):
+    x = rows(dtype)
+    measured = [i for i, name in enumerate(SCHEMA.names) if name in ("age", "pay", "signed")]
+    farthest = torch.zeros(x.shape, dtype=torch.float64)
+    for which, points in region.enumerate(x):
+        away = (points.double() - x[which].double()).abs()
+        farthest[which] = torch.maximum(farthest[which], away)
+    labels = [i for i in range(x.shape[1]) if i not in measured]
+    box = region.box(x)
+    assert torch.equal(box[:, measured], farthest[:, measured])
+    assert not bool(box[:, labels].any())
+
+
+def test_the_box_of_numbers_of_any_value_holds_every_sample():
+    region = Feasible(SCHEMA, moves={"pay": 0.5})
+    x = rows()
+    away = (region.sample(x, 500).double() - x.double()).abs()
+    box = region.box(x)
+    assert bool((away <= box).all())
+    pay = SCHEMA.names.index("pay")
+    torch.testing.assert_close(away[..., pay].amax(0), box[:, pay], atol=0.0, rtol=0.02)
+    assert float(box[1, pay]) == pytest.approx(0.125)  # half a unit of four
+
+
+@pytest.mark.parametrize("region", REGIONS, ids=IDS)
+def test_the_first_points_are_the_ways_to_switch_labels(region):
+    x = rows()
+    measured = [i for i, name in enumerate(SCHEMA.names) if name in ("age", "pay", "signed")]
+    ways = region.nth(x, torch.arange(region.ways)[:, None].expand(-1, len(x)))
+    assert torch.equal(ways[..., measured], x[:, measured].expand(region.ways, -1, -1))
+    for row in range(len(x)):
+        assert len(ways[:, row].unique(dim=0)) == region.ways
+
+
+def test_reaches_are_in_raw_units():
+    region = Feasible(SCHEMA, moves={"age": 2.5, "pay": 9.0})
+    assert region.reaches == (("age", 2.0), ("pay", 4.0))  # whole steps, and the whole range

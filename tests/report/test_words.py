@@ -197,3 +197,49 @@ def test_pairs_leave_out_what_is_missing_and_draw_at_most_a_thousand():
     assert pairs([1, 2, None, 4], [1, None, 3, 4]) is None
     found = pairs(range(2500), [2 * i for i in range(2500)])
     assert (found.total, len(found.points), found.correlation) == (2500, 834, pytest.approx(1))
+
+
+MOVES = "2 in age and one category"
+
+
+@pytest.mark.parametrize(
+    ("shares", "sentence"),
+    [
+        (
+            Shares(0.6, 0.1, 0.3, True, True, 10, 0),
+            f"No change of at most 2 in age and one category that keeps the decision alters the 3"
+            f" reasons of 60{NB}% of rows: that is proved; for 30{NB}% one was found that does; for"
+            f" 10{NB}% nobody knows.",
+        ),
+        (
+            Shares(1.0, 0.0, 0.0, True, True, 10, 0),
+            "No change of at most 2 in age and one category that keeps the decision alters the 3"
+            " reasons of all rows: that is proved; none was found that does; no row is left open.",
+        ),
+        (
+            Shares(0.0, 0.0, 1.0, True, True, 10, 0),
+            "A change of at most 2 in age and one category that keeps the decision was found to"
+            " alter the 3 reasons of all rows; no row is proved: no row is left open.",
+        ),
+        (
+            Shares(0.0, 0.5, 0.5, False, True, 10, 0),
+            f"A change of at most 2 in age and one category that keeps the decision was found to"
+            f" alter the 3 reasons of 50{NB}% of rows; nothing was proved: for 50{NB}% nobody"
+            " knows.",
+        ),
+        (
+            Shares(0.0, 1.0, 0.0, False, True, 10, 0),
+            "No change of at most 2 in age and one category that keeps the decision was found to"
+            " alter the 3 reasons of any row; nothing was proved: nobody knows about any of the"
+            " rows.",
+        ),
+        (
+            Shares(0.5, 0.5, 0.0, True, False, 10, 0),
+            f"No change of at most 2 in age and one category that keeps the decision alters the 3"
+            f" reasons of 50{NB}% of rows: that is proved; no attack was run; for 50{NB}% nobody"
+            " knows.",
+        ),
+    ],
+)
+def test_the_verdict_of_changes_a_row_could_have(shares, sentence):
+    assert verdict({"k": 3, "radius": None}, shares, MOVES) == sentence

@@ -72,11 +72,10 @@ def _switched(region: Feasible, free: list[str], kinds: dict[str, str]) -> str:
     most = min(region.switches, len(free))
     number = COUNTS[most] if most < len(COUNTS) else str(most)
     labels = [name for name, kind in kinds.items() if kind not in MEASURED]
+    text = f"{number} {'category' if most == 1 else 'categories'}"
     if len(free) == len(labels) or len(free) > MOST_NAMED:
-        return f"{number} {'category' if most == 1 else 'categories'}"
-    if len(free) == most:
-        return f"another {joined(free)}"
-    return f"{number} of the categories {joined(free)}"
+        return text
+    return f"{text} ({', '.join(free)})"
 
 
 def joined(parts: Sequence[str]) -> str:
@@ -130,8 +129,9 @@ def _names(text: str, names: list[str], option: str) -> list[str]:
 def _check_known(option: str, name: str, names: list[str]) -> None:
     """A column's name, or those nearest to it."""
     lowered = {known.lower(): known for known in names}
-    near = [lowered[n] for n in get_close_matches(name.lower(), lowered, n=3, cutoff=0.5)]
-    near = near or [known for known in names if name and name.lower() in known.lower()][:3]
+    near = [known for known in names if name and name.lower() in known.lower()][:3]
+    close = [lowered[n] for n in get_close_matches(name.lower(), lowered, n=3, cutoff=0.6)]
+    near = near or close
     listed = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
     hint = f"{name} (did you mean {' or '.join(near)}?)" if near else name or "nothing"
     require(name in names, WHERE, option, f"of columns of the table ({listed})", hint)

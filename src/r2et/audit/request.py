@@ -19,12 +19,13 @@ from r2et.audit.loading import (
     open_rows,
 )
 from r2et.audit.model_audit import Audit
+from r2et.audit.moves import feasible_moves
 from r2et.audit.run import audit
 from r2et.config import Configurable, config_key
 from r2et.errors import InputError, require
 from r2et.files import check_writable
 from r2et.models.weights import weights_digest
-from r2et.region import L2, Linf, NormBall
+from r2et.region import L2, Linf, Region
 
 WHERE = "audit"
 
@@ -46,6 +47,8 @@ class Request(Configurable):
     gates: bounds that figures of the summary must keep; what became of them is in the result.
     bounds: "low,high" of all features.
     frozen: names of columns that stay, with commas between.
+    moves, switches: in place of a ball, how far columns of the table may move, as "age=2,hours=2",
+        and how many categories may change.
     """
 
     # The bar to pass, and what the result is called, change nothing that is measured.
@@ -65,10 +68,25 @@ class Request(Configurable):
     gates: tuple[Gate, ...] = ()
     bounds: str | None = None
     frozen: str | None = None
+    moves: str | None = None
+    switches: int | None = None
 
     def __post_init__(self) -> None:
         require(self.norm in ("l2", "linf"), WHERE, "norm", "l2 or linf", self.norm)
         _pair(self.bounds)
+        is_valid = self.switches is None or self.switches >= 0
+        require(is_valid, WHERE, "switches", "0 or more", self.switches)
+        of_ball = {"radius": self.radius, "bounds": self.bounds}
+        of_ball["norm"] = None if self.norm == "l2" else self.norm
+        given = [name for name, value in of_ball.items() if value is not None]
+        is_valid = not (given and self._of_table)
+        expected = "left out with --moves and --switches, which are no ball"
+        require(is_valid, WHERE, " and ".join(given), expected, "given")
+
+    @property
+    def _of_table(self) -> bool:
+        """Whether changes are those of a table's own columns."""
+        return self.moves is not None or self.switches is not None
 
     def run(
         self,
@@ -142,13 +160,20 @@ class Request(Configurable):
         ids = None if self.id_column is None else column("id", self.id_column)
         return ids, {name: column("by", name) for name in self.by}
 
-    def _asked(self, opened: LoadedModel, data: LabelledRows) -> tuple[int, NormBall]:
+    def _asked(self, opened: LoadedModel, data: LabelledRows) -> tuple[int, Region]:
         """k and the region, from the options or else from the training."""
         trained = opened.trained
         k = self.k if self.k is not None or trained is None else trained.k
         expected = "given for a model that `r2et train` did not write"
         require(k is not None, WHERE, "k", expected, "nothing")
         assert k is not None
+        if self._of_table:
+            schema = None if trained is None else trained.schema
+            option = "moves" if self.moves is not None else "switches"
+            expected = "given for a model that `r2et train` made of a table, whose columns it knows"
+            require(schema is not None, WHERE, option, expected, opened.name)
+            assert schema is not None
+            return k, feasible_moves(schema, self.moves, self.switches, self.frozen)
         radius = self.radius
         if radius is None:
             radius = 0.3 if trained is None else trained.radius

@@ -180,7 +180,8 @@ def audit(
             ],
             "proof": proof,
             "assumptions": assumptions_of(columns),
-            "notes": _notes(explainer),
+            # The feasible search follows no gradients of anything.
+            "notes": [] if settings.moves is not None else _notes(explainer),
             "durations": durations(parts),
             "inputs": inputs_of_tensors(model, source.x, source.y),
             "rows": row_columns(columns, ids),

@@ -105,11 +105,13 @@ class AuditSettings(Configurable):
     def to_dict(self) -> dict[str, Any]:
         """Plain data for people to read; `config` tells audits apart."""
         moves = self.moves
+        allowed = {} if moves is None else {"moves": words_of(moves)}
         return {
+            **allowed,
             "k": self.k,
             "radius": None if moves else self.radius,
             "norm": None if moves else self.norm,
-            "region": repr(self.region) if moves is None else f"at most {words_of(moves)}",
+            "region": repr(self.region) if moves is None else f"at most {allowed['moves']}",
             "explainer": repr(self.explainer),
             "budget": self.budget,
             "seed": self.seed,

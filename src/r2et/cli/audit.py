@@ -34,6 +34,10 @@ def command(
     norm: str = typer.Option("l2", help="l2 or linf."),
     bounds: str = typer.Option(None, help="Least and greatest value of every feature, as 0,1."),
     frozen: str = typer.Option(None, help="Columns that stay as they are, as age,sex."),
+    moves: str = typer.Option(
+        None, help="How far columns may move, in their own units, as age=2,hours=2: no ball."
+    ),
+    switches: int = typer.Option(None, help="How many categories may change with --moves."),
     html: str = typer.Option(None, help="Write the page here."),
     json_file: str = typer.Option(None, "--json", help="Write everything as JSON here; - prints."),
     gate: list[str] = GATES,
@@ -74,6 +78,8 @@ def command(
         gates=gates_of(gate, fail_under),
         bounds=bounds,
         frozen=frozen,
+        moves=moves,
+        switches=switches,
     )
     notes: list[str] = []
 

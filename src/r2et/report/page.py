@@ -18,7 +18,7 @@ from r2et.files import write_result
 from r2et.report import charts, model_table, notes, row_tables, settings_words, words
 from r2et.report.images import is_map
 from r2et.report.rows import row_views
-from r2et.report.shares import class_count, pairs, shares_at_radius
+from r2et.report.shares import class_count, moves_of, pairs, shares_at_radius
 from r2et.report.summary_table import cards, groups
 from r2et.results import FIGURES, AuditResult, check_audit
 from r2et.wording import (
@@ -91,7 +91,7 @@ def _view(audit: AuditResult, name: str) -> dict[str, Any]:
     """Everything the templates say about one audit."""
     summary, settings = audit["summary"], audit["settings"]
     shares, rows = shares_at_radius(audit), row_views(audit)
-    radius = finite(summary.get("radius"))
+    radius, moves = finite(summary.get("radius")), moves_of(audit)
     texts = percents((shares.proved, shares.unknown, shares.broken))
     return {
         "id": name,
@@ -99,11 +99,13 @@ def _view(audit: AuditResult, name: str) -> dict[str, Any]:
         "date": audit.get("date"),
         "seconds": finite(audit.get("seconds")),
         "summary": summary,
-        "radius": "the region" if radius is None else f"radius {significant(radius)}",
+        **_place(radius, moves),
         "norm": words.NORMS.get(str(settings.get("norm"))),
         "shares": shares,
         "share_texts": dict(zip(charts.STATES, texts, strict=True)),
-        "verdict": words.verdict(summary, shares),
+        "verdict": words.verdict(summary, shares, moves),
+        "moves": moves,
+        "proof": audit.get("proof"),
         "cautions": [
             *words.cautions(summary, shares, class_count(audit)),
             *(audit.get("notes") or ()),
@@ -150,6 +152,18 @@ def _settings(audit: AuditResult) -> dict[str, str]:
         for name, value in audit["settings"].items()
         # Said above, beside the name of the data.
         if name != "rows_given" or not audit.get("inputs")
+    }
+
+
+def _place(radius: float | None, moves: str | None) -> dict[str, str]:
+    """Where rows were audited: in a line of facts, behind "at", and behind "a change"."""
+    place = "the region" if radius is None else f"radius {significant(radius)}"
+    if moves is None:
+        return {"radius": place, "at": f"at {place}", "change": f"within {place}"}
+    return {
+        "radius": f"changes of at most {moves}",
+        "at": "for these changes",
+        "change": f"of at most {moves}",
     }
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from r2et.report import images
-from r2et.report.shares import search_limit
+from r2et.report.shares import moves_of, search_limit
 from r2et.report.words import listed
 from r2et.results import AuditResult, ColumnChange, ExampleRow, ExampleStep
 from r2et.wording import (
@@ -59,7 +59,7 @@ def _row(audit: AuditResult, row: ExampleRow) -> dict[str, Any]:
         "kind": "worst" if row.get("kind") == "worst" else "ordinary",
         "title": _title(audit, row),
         "about": _about(audit, row),
-        "bracket": _bracket(row, search_limit(audit)),
+        "bracket": [] if moves_of(audit) else _bracket(row, search_limit(audit)),
         "start": start,
         "steps": views,
     }
@@ -103,9 +103,9 @@ def _step(
     pixels = images.is_map(audit["scores_shape"])
     state = _state(row, step)
     view: dict[str, Any] = {
-        "radius": significant(step["radius"]),
+        **_size(audit, step),
         "state": state,
-        "facts": _facts(row, step, k, state),
+        "facts": _facts(audit, row, step, state),
         "where": _where(audit, row, step),
         "say": _say(audit, step, k - len(left) if kept is None else round(kept * k), pixels),
         "moved": "" if pixels else _moved(audit, left, entered),
@@ -147,11 +147,6 @@ def _moved(audit: AuditResult, left: list[int], entered: list[int]) -> str:
     return f"Left: {listed(out)}. Entered: {listed(new)}." if left else ""
 
 
-def _where(audit: AuditResult, row: ExampleRow, step: ExampleStep) -> str:
-    size = f"change up to {significant(step['radius'])}" if step["radius"] else "unchanged"
-    return f"{_title(audit, row)}, {size}:"
-
-
 def _title(audit: AuditResult, row: ExampleRow) -> str:
     """The row's number and, where it has one, its identifier."""
     index, ids = audit["rows"].get("index") or [], audit["rows"].get("id") or []
@@ -160,11 +155,27 @@ def _title(audit: AuditResult, row: ExampleRow) -> str:
     return f"Row {number}, id {known}" if known else f"Row {number}"
 
 
-def _facts(row: ExampleRow, step: ExampleStep, k: int, state: str) -> list[list[str]]:
+def _size(audit: AuditResult, step: ExampleStep) -> dict[str, str]:
+    """How large the change is, beside the slider and in a title."""
+    radius = significant(step["radius"])
+    if moves_of(audit) is None:
+        return {"radius": radius, "at": f"at radius {radius}"}
+    whole = "changed as allowed" if step["radius"] else "unchanged"
+    return {"radius": whole, "at": whole}
+
+
+def _where(audit: AuditResult, row: ExampleRow, step: ExampleStep) -> str:
+    size = f"change up to {significant(step['radius'])}"
+    size = size if moves_of(audit) is None else "changed as allowed"
+    return f"{_title(audit, row)}, {size if step['radius'] else 'unchanged'}:"
+
+
+def _facts(audit: AuditResult, row: ExampleRow, step: ExampleStep, state: str) -> list[list[str]]:
+    k = audit["summary"]["k"]
     before, after = finite(row.get("probability")), finite(step.get("probability"))
     kept, proved = finite(step.get("precision")), finite(step.get("proved_precision"))
     return [
-        ["At this radius", STATES[state]],
+        ["At this radius" if moves_of(audit) is None else "For these changes", STATES[state]],
         ["Kept (P@k)", NONE if kept is None else f"{percent(kept)} ({_of(kept, k)})"],
         ["Proved to stay", NONE if proved is None else _of(proved, k, "at least ")],
         ["Probability", f"{percent(before)} → {percent(after)}"],

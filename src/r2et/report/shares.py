@@ -117,6 +117,12 @@ def search_limit(audit: AuditResult) -> float | None:
     return finite(audit["settings"].get("limit"))
 
 
+def moves_of(audit: AuditResult) -> str | None:
+    """How far rows could be changed, in words, where they are changed as those of a table."""
+    moves = audit["settings"].get("moves")
+    return moves if isinstance(moves, str) and audit["summary"].get("radius") is None else None
+
+
 def class_count(audit: AuditResult) -> int:
     """How many classes the model has: as the audit says, or as its names and rows show."""
     stated = finite(audit.get("class_count"))

@@ -29,6 +29,19 @@ VERDICTS = {
         " {stay} the same {within}."
     ),
 }
+# The same of changes that a row of a table could really have.
+MOVES_PROVED = (
+    "No change of at most {moves} that keeps the decision alters {the_reasons} of {proved}: that is"
+    " proved; {found}; {unknown}."
+)
+MOVES_BROKEN = (
+    "A change of at most {moves} that keeps the decision was found to alter {the_reasons} of"
+    " {broken}; {nothing} proved: {unknown}."
+)
+MOVES_OPEN = (
+    "No change of at most {moves} that keeps the decision was found to alter {the_reasons} of any"
+    " row; {nothing} proved: {unknown}."
+)
 
 
 def within(summary: Mapping[str, Any]) -> str:
@@ -39,12 +52,17 @@ def within(summary: Mapping[str, Any]) -> str:
     return f"within a change of {significant(radius)}"
 
 
-def verdict(summary: Mapping[str, Any], shares: Shares) -> str:
-    """The one sentence that a reader takes away."""
+def verdict(summary: Mapping[str, Any], shares: Shares, moves: str | None = None) -> str:
+    """The one sentence that a reader takes away.
+
+    moves: how far rows could be changed, in words, where that is no ball.
+    """
     k, many = summary["k"], summary["k"] != 1
     proved, unknown, broken = percents((shares.proved, shares.unknown, shares.broken))
     place = within(summary)
     the_reasons = f"the {k} reasons" if many else "the strongest reason"
+    if moves is not None and (shares.proof or shares.attack):
+        return _moves_verdict(shares, moves, the_reasons)
     return VERDICTS[shares.proof, shares.attack].format(
         Within=place[0].upper() + place[1:],
         within=place,
@@ -54,6 +72,30 @@ def verdict(summary: Mapping[str, Any], shares: Shares) -> str:
         stay="stay" if many else "stays",
         proved=_rows(shares.proved, f"{proved} of rows", "all rows", "no row"),
         broken=_rows(shares.broken, broken if shares.proof else f"{broken} of rows", "all", "none"),
+        unknown=_rows(
+            shares.unknown,
+            f"for {unknown} nobody knows",
+            "nobody knows about any of the rows",
+            "no row is left open",
+        ),
+    )
+
+
+def _moves_verdict(shares: Shares, moves: str, the_reasons: str) -> str:
+    proved, unknown, broken = percents((shares.proved, shares.unknown, shares.broken))
+    found = _rows(
+        shares.broken, f"for {broken} one was found that does", "", "none was found that does"
+    )
+    form = MOVES_PROVED
+    if not shares.proved:
+        form = MOVES_BROKEN if shares.broken else MOVES_OPEN
+    return form.format(
+        moves=moves,
+        the_reasons=the_reasons,
+        proved=_rows(shares.proved, f"{proved} of rows", "all rows", "no row"),
+        found=found if shares.attack else "no attack was run",
+        broken=_rows(shares.broken, f"{broken} of rows", "all rows", "no row"),
+        nothing="no row is" if shares.proof else "nothing was",
         unknown=_rows(
             shares.unknown,
             f"for {unknown} nobody knows",

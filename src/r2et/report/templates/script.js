@@ -74,7 +74,7 @@ function picture(name, alt, src, box, marks = []) {
 }
 
 function pictures(row, step, box) {
-  const at = `${row.title}, radius ${step.radius}`;
+  const at = `${row.title} ${step.at}`;
   const fine = Math.max(...box.split(" ")) > 16;  // small pixels, thin marks
   return make("div", { class: fine ? "pictures fine" : "pictures" },
     picture("Input", `Input of ${row.title}`, row.input),
@@ -106,7 +106,7 @@ function start(section) {
   function draw() {
     const row = data.rows[chooser.value], step = row.steps[slider.value];
     output.textContent = step.radius;
-    slider.setAttribute("aria-valuetext", `radius ${step.radius}`);
+    slider.setAttribute("aria-valuetext", step.at);
     [...states.children].forEach((cell, i) => cell.classList.toggle("now", i === +slider.value));
     say.textContent = `${step.where} ${step.say}`;
     section.querySelector(".moved").textContent = step.moved;
