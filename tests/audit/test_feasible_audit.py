@@ -282,6 +282,8 @@ def test_files_and_the_page(tmp_path):
     assert "radius 1" not in page
     assert "At this radius" not in page
     assert "How it was proved." in page
+    assert '<th scope="row">changes allowed</th><td>at most 2 in age and one category</td>' in page
+    assert "largest radius searched" not in page
     assert "Schema(" not in page + (tmp_path / "audit.json").read_text()
 
 

@@ -38,7 +38,7 @@ ALIKE: tuple[tuple[str, Callable[[AuditResult], str]], ...] = (
     ("k", lambda a: count(a["summary"]["k"])),
     ("radius", lambda a: significant(a["summary"].get("radius"))),
     ("rows", lambda a: count(a["summary"].get("rows"))),
-    ("size of a change", lambda a: str(a["settings"].get("norm"))),
+    ("size of a change", lambda a: str(a["settings"].get("norm") or "none")),
     ("changes allowed", settings_words.region),
     ("explanation", settings_words.explainer),
     ("effort of the attack", lambda a: str(a["settings"].get("budget"))),

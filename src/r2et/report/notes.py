@@ -64,7 +64,6 @@ GLOSSARY = (
     ("Thickness", "How far the reasons lead over the other features, on average around the row."),
 )
 SETTINGS = {
-    "moves": "changes of columns, at most",
     "k": "reasons shown (k)",
     "radius": "radius",
     "norm": "size of a change",

@@ -147,11 +147,13 @@ def _settings(audit: AuditResult) -> dict[str, str]:
         "explainer": settings_words.explainer(audit),
         "norm": words.NORMS.get(str(audit["settings"].get("norm"))),
     }
+    # Changes of a table's columns have no radius, and are said in words as the region.
+    without = () if moves_of(audit) is None else ("moves", "radius", "norm", "limit")
     return {
         notes.SETTINGS.get(name, name): in_words.get(name) or _plain(value)
         for name, value in audit["settings"].items()
         # Said above, beside the name of the data.
-        if name != "rows_given" or not audit.get("inputs")
+        if name not in without and (name != "rows_given" or not audit.get("inputs"))
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from r2et.report.shares import moves_of
 from r2et.report.words import listed
 from r2et.results import AuditResult
 from r2et.wording import finite, significant
@@ -22,7 +23,9 @@ BALLS = {"L2": "Euclidean length", "Linf": "change of each feature"}
 
 def region(audit: AuditResult) -> str:
     """Which changes are allowed."""
-    config = _config(audit, "region")
+    config, moves = _config(audit, "region"), moves_of(audit)
+    if moves is not None:
+        return f"at most {moves}"
     if config.get("name") not in BALLS:
         return _described(config) or str(audit["settings"].get("region"))
     parts = [f"{BALLS[config['name']]} of at most {significant(config.get('radius'))}"]
