@@ -97,9 +97,9 @@ def audit(name="certified", *, shape=(12,), scores_shape=(12,), k=4, rows=60, ra
         "k": k,
         "radius": radius,
         "distinct_top_k": 7,
-        "auc_linear": 0.861,
         "calibration_error": 0.03,
     }
+    summary |= {"auc_linear": 0.83, "auc_logistic": 0.861, "auc_boosting": 0.889}
     for key, value in means.items():
         summary |= {key: value, f"{key}_low": value - 0.01, f"{key}_high": value + 0.01}
     kinds = ["worst"] * worst + ["ordinary"] * ordinary

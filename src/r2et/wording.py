@@ -197,3 +197,17 @@ def _honest(share: float, decimals: int) -> bool:
     """Whether so many decimals keep apart nothing from little, and almost all from all."""
     shown = round(100 * share, decimals)
     return (shown != 0 or share == 0) and (shown != 100 or share == 1)
+
+
+def below_logistic(auc: Any, logistic: Any) -> str:
+    """A loud line where a model is worse than a logistic regression on the same training rows.
+
+    Worse means so in the three decimals that are printed; empty where it is not, or not known.
+    """
+    own, simple = finite(auc), finite(logistic)
+    if own is None or simple is None or round(own, 3) >= round(simple, 3):
+        return ""
+    return (
+        f"BELOW LOGISTIC REGRESSION: AUC {own:.3f} against {simple:.3f} of a logistic regression"
+        " fitted on the same training rows. The simpler model is the better one here."
+    )

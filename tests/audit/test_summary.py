@@ -15,6 +15,7 @@ from r2et.audit.settings import AuditSettings
 from r2et.audit.statistics import median
 from r2et.audit.summary import curve, summarize
 from r2et.region import L2
+from r2et.train.baselines import Logistic
 
 
 def columns(**given):
@@ -39,10 +40,28 @@ def test_rows_without_a_certificate_are_not_counted_as_unproved():
     assert "certified_share" not in counts
 
 
+def chunk_of(x, y, number=0):
+    return Chunk(number, torch.arange(len(x)), x, y)
+
+
+def test_the_logistic_regression_of_the_training_is_scored_in_the_order_of_the_rows():
+    fitted = Logistic(torch.tensor([[0.0], [1.0]]).double(), torch.zeros(2).double())
+    linear = LinearBaseline(fitted)
+    for number in (1, 0):  # as they come, from several workers' worth of chunks
+        x = torch.tensor([[2.0 * number], [2.0 * number + 1]])
+        linear.see(chunk_of(x, torch.tensor([0, 1]), number))
+    scored = linear.columns([0, 1])["logits_logistic"]
+    assert scored[:, 1].tolist() == [0, 1, 2, 3]
+    given = columns(label=torch.tensor([0, 0, 1, 1]), logits_logistic=scored)
+    told, counts = summarize(given, AuditSettings(1, L2(0.3)), linear)
+    assert (told["auc_logistic"], counts["auc_logistic"]) == (1, 4)
+    assert told["auc_linear"] is None  # nothing is fitted on the audited rows
+
+
 def test_a_linear_model_that_is_always_wrong_has_no_half_for_it():
     line = LinearBaseline()
     # Leaving a pair out, the other pair points the wrong way.
-    line.see(torch.tensor([[0.0], [1.0], [2.0], [3.0]]), torch.tensor([0, 1, 0, 1]))
+    line.see(chunk_of(torch.tensor([[0.0], [1.0], [2.0], [3.0]]), torch.tensor([0, 1, 0, 1])))
     assert min(line.auc()) == 0.0
 
 
@@ -50,8 +69,8 @@ def test_a_linear_model_of_huge_numbers():
     torch.manual_seed(0)
     x, y = torch.randn(40, 3).double(), torch.arange(40) % 2
     plain, huge = LinearBaseline(), LinearBaseline()
-    plain.see(x, y)
-    huge.see(x * torch.tensor([1.0, 1e200, 1e300], dtype=torch.float64), y)
+    plain.see(chunk_of(x, y))
+    huge.see(chunk_of(x * torch.tensor([1.0, 1e200, 1e300], dtype=torch.float64), y))
     assert huge.auc() == pytest.approx(plain.auc())
 
 
@@ -61,7 +80,7 @@ def test_each_reason_has_its_own_rows():
 
     source = InputRows(nn.Linear(4, 2), torch.rand(9, 4), None, None)
     parts = [part(0, 4, {}), part(1, 3, {"strong": "a"}), part(2, 2, {"strong": "b"})]
-    assert left_out(parts, source, None, None)[:2] == [
+    assert left_out(parts, source, {"auc_clean": None})[:2] == [
         {"what": "strong", "why": "a (for 3 of 9 rows)"},
         {"what": "strong", "why": "b (for 2 of 9 rows)"},
     ]

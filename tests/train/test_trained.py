@@ -16,8 +16,8 @@ from r2et.models import MLP, ResNet18, SiameseCNN, SiameseGCN, save_model
 from r2et.rank import distinct_top_k, top_k
 from r2et.region import L2
 from r2et.train import fit, load_trained, recipe, report
+from r2et.train.baselines import fit_baselines
 from r2et.train.defaults import default_explainer, default_network
-from r2et.train.report import linear_auc
 from r2et.train.run import changed, open_data, train, widths
 
 
@@ -113,10 +113,10 @@ def test_the_linear_baseline_is_that_of_the_linear_recipe():
 
 def test_the_linear_baseline_of_many_classes_and_of_one():
     data = data_of((6,), classes=3, rows=60)
-    assert 0 <= linear_auc(data) <= 1
+    assert 0 <= fit_baselines(data).logistic.auc_test <= 1
     first = Split(data.train.x[::3], data.train.y[::3])
     alone = Data("made", data.train, first, first, (), (), 5, Origin("here"), data.classes)
-    assert linear_auc(alone) is None
+    assert fit_baselines(alone).logistic.auc_test is None
     assert report(MLP(6, classes=3), alone, k=2, rows=2).auc_clean is None
 
 

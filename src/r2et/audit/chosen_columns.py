@@ -13,13 +13,15 @@ from r2et.errors import require
 
 
 def chosen_column(
-    option: str, column: str, opened: LoadedModel, source: str, rows: LabelledRows
+    option: str, column: str, opened: LoadedModel, source: str | None, rows: LabelledRows
 ) -> list[Any]:
     """The values of a column, one for each row that was read; None where a cell is empty.
 
     option: what asked for it. Of a table, any column; of an .npz file, any array with an entry per
     row; of a named data set, a feature, or a column of categories.
     """
+    if source is None:  # the test part of the training
+        return _of_features(option, column, rows)
     path = Path(source)
     if not path.is_file():
         return _of_features(option, column, rows)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -58,7 +59,7 @@ def check_bracket(columns: Columns) -> None:
 
 
 def left_out(
-    parts: list[MeasuredChunk], source: InputRows, auc: float | None, auc_linear: float | None
+    parts: list[MeasuredChunk], source: InputRows, summary: Mapping[str, Any]
 ) -> list[Skipped]:
     """What was not measured, and why, in sentences for people."""
     skipped: list[Skipped] = []
@@ -78,9 +79,9 @@ def left_out(
             skipped.append({"what": measure, "why": why + part_of})
     if "label" not in parts[0].columns:
         skipped.append({"what": "accuracy", "why": "no labels were given"})
-    elif auc is None:
+    elif summary["auc_clean"] is None:
         skipped.append({"what": "accuracy", "why": "the rows' labels are all of one class"})
-    elif auc_linear is None:
+    elif summary["auc_linear"] is None and summary["auc_logistic"] is None:
         why = "a class has a single row, and cross-validation takes two"
         skipped.append({"what": "linear model", "why": why})
     return skipped

@@ -10,11 +10,27 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from r2et.audit.settings import WHERE
 from r2et.checks import check_input
 from r2et.errors import InputError, require
+from r2et.results import INCLUDED, TrainingRows
+from r2et.train.seen_rows import (
+    TRAINING,
+    UNSEEN,
+    VALIDATION,
+    RowKeys,
+    RowRecogniser,
+    SeenRows,
+    fingerprints,
+)
+
+UNSEEN_ROWS = (
+    "rows that the training has not seen (without any, its test part is audited; with"
+    " all_rows=True, --all-rows, all are)"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +60,41 @@ class Chunk:
         return sha256.hexdigest()[:32]
 
 
+@dataclass
+class KnownRows:
+    """How many of the rows given a model's training has seen.
+
+    given: rows there were.
+    training, validation: those that it was trained on, and that it was watched or chosen by.
+    alike: rows left that are the same as a training row in every column, by chance.
+    included: whether they are audited too.
+    """
+
+    included: bool
+    given: int = 0
+    training: int = 0
+    validation: int = 0
+    alike: int = 0
+
+    def to_dict(self) -> TrainingRows:
+        """Plain data for the result."""
+        label = INCLUDED if self.included and self.training + self.validation else ""
+        return {
+            "given": self.given,
+            "training": self.training,
+            "validation": self.validation,
+            "alike": self.alike,
+            "included": self.included,
+            "label": label,
+        }
+
+    def add(self, parts: NDArray[np.int8]) -> None:
+        """Count rows by the part of the training that they are of."""
+        self.given += len(parts)
+        self.training += int((parts == TRAINING).sum())
+        self.validation += int((parts == VALIDATION).sum())
+
+
 class InputRows:
     """x and y as they were given.
 
@@ -51,9 +102,19 @@ class InputRows:
     first: one row, on the model's device and in its precision.
     names: of a DataFrame's columns.
     ended: all rows that were asked for have been taken.
+    known: of a model whose training is known, how many of the rows it has seen.
     """
 
-    def __init__(self, model: nn.Module, x: Any, y: Any, rows: int | None) -> None:
+    def __init__(
+        self,
+        model: nn.Module,
+        x: Any,
+        y: Any,
+        rows: int | None,
+        seen: SeenRows | None = None,
+        *,
+        all_rows: bool = False,
+    ) -> None:
         require(isinstance(model, nn.Module), WHERE, "model", "a torch.nn.Module", model)
         is_valid = rows is None or (type(rows) is int and rows > 0)
         require(is_valid, WHERE, "rows", "None or a positive whole number", rows)
@@ -64,14 +125,18 @@ class InputRows:
             self.names, x = tuple(map(str, columns)), _table(x)
         self.rows = rows
         self.ended = False
+        self.seen, self.all_rows = seen, all_rows
+        self.recogniser: RowRecogniser | None = None
+        self.known = None if seen is None else KnownRows(included=all_rows)
         self.x: Tensor | None = None
         self.y: Tensor | None = None
         if isinstance(x, Tensor | np.ndarray | list | tuple):
             self.x = self._inputs(x)
             self.y = None if y is None else _labels(y, len(self.x))
             self.given: int | None = len(self.x)
-            self.total: int | None = min(len(self.x), rows or len(self.x))
-            self.first = self.x[:1]
+            self.places = self._held_out(self.x, self.y)
+            self.total: int | None = min(len(self.places), rows or len(self.places))
+            self.first = self.x[self.places[:1].to(self.x.device)]
         else:
             is_valid = isinstance(x, Iterable)
             expected = "a tensor, an array, a DataFrame or batches of rows such as a DataLoader"
@@ -91,7 +156,7 @@ class InputRows:
             yield from self._streamed(size)
             self.ended = True
             return
-        order = torch.randperm(len(self.x), generator=generator)[: self.total]
+        order = self.places[torch.randperm(len(self.places), generator=generator)[: self.total]]
         for number, start in enumerate(range(0, len(order), size)):
             index = order[start : start + size]
             labels = None if self.y is None else self.y[index]
@@ -99,7 +164,8 @@ class InputRows:
         self.ended = True
 
     def _streamed(self, size: int) -> Iterator[Chunk]:
-        number, seen, held, held_y = 0, 0, self.first[:0], None
+        number, taken, read, held, held_y = 0, 0, 0, self.first[:0], None
+        index = torch.arange(0)
         labelled: bool | None = None
         for place, batch in enumerate(self.batches):
             part, labels = _pair(batch)
@@ -113,24 +179,52 @@ class InputRows:
             without = "without" if labelled else "with"
             got = f"batch {place} {without} labels"
             require(is_uniform, WHERE, "x", "batches that all hold labels, or none", got)
+            kept = self._unseen(x, y, labelled)
+            index, read = torch.cat([index, read + kept]), read + len(x)
+            x, y = x[kept.to(x.device)], None if y is None else y[kept]
             held = torch.cat([held, x])
             held_y = y if held_y is None or y is None else torch.cat([held_y, y])
-            while len(held) >= size and not self._enough(seen):
-                yield self._cut(number, seen, held[:size], held_y)
-                number, seen, held = number + 1, seen + size, held[size:]
+            while len(held) >= size and not self._enough(taken):
+                yield self._cut(number, taken, index[:size], held[:size], held_y)
+                number, taken, held, index = number + 1, taken + size, held[size:], index[size:]
                 held_y = None if held_y is None else held_y[size:]
-            if self._enough(seen):
+            if self._enough(taken):
                 return
-        if len(held) and not self._enough(seen):
-            yield self._cut(number, seen, held, held_y)
+        if len(held) and not self._enough(taken):
+            yield self._cut(number, taken, index, held, held_y)
+        require(taken + len(held) > 0, WHERE, "x", UNSEEN_ROWS, f"{read} of them, all seen")
 
-    def _enough(self, seen: int) -> bool:
-        return self.rows is not None and seen >= self.rows
+    def _held_out(self, x: Tensor, y: Tensor | None) -> Tensor:
+        """Places of the rows to audit: those that the training has not seen, or all."""
+        places = torch.arange(len(x))
+        if self.seen is None or self.known is None:
+            return places
+        recognised = self.seen.parts(x, y)
+        self.known.add(recognised.parts)
+        self.known.alike = recognised.alike
+        if self.all_rows:
+            return places
+        unseen = places[torch.from_numpy(recognised.parts == UNSEEN)]
+        require(len(unseen) > 0, WHERE, "x", UNSEEN_ROWS, f"{len(x)} of them, all seen")
+        return unseen
 
-    def _cut(self, number: int, seen: int, x: Tensor, y: Tensor | None) -> Chunk:
-        most = len(x) if self.rows is None else min(len(x), self.rows - seen)
+    def _unseen(self, x: Tensor, y: Tensor | None, labelled: bool) -> Tensor:
+        """The same for a batch of a stream, row by row: what comes after it is not known."""
+        if self.seen is None or self.known is None:
+            return torch.arange(len(x))
+        if self.recogniser is None:
+            self.recogniser = RowRecogniser(self.seen, labelled=labelled)
+        parts = self.recogniser(RowKeys(fingerprints(x), y))
+        self.known.add(parts)
+        return torch.arange(len(x))[torch.from_numpy((parts == UNSEEN) | self.all_rows)]
+
+    def _enough(self, taken: int) -> bool:
+        return self.rows is not None and taken >= self.rows
+
+    def _cut(self, number: int, taken: int, index: Tensor, x: Tensor, y: Tensor | None) -> Chunk:
+        most = len(x) if self.rows is None else min(len(x), self.rows - taken)
         labels = None if y is None else y[:most]
-        return Chunk(number, torch.arange(seen, seen + most), x[:most], labels)
+        return Chunk(number, index[:most], x[:most], labels)
 
     def _inputs(self, x: Any, name: str = "x") -> Tensor:
         """Rows on the model's device and in its precision; NaN and the like are named."""

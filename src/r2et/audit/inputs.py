@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from r2et.models.weights import tensors_digest, weights_digest
 from r2et.results import Inputs, Source
 
+TEST_PART = "test part of the model's training"  # what is audited where no data are named
 PIECE = 2**20  # bytes read at a time
 
 
@@ -27,10 +28,11 @@ def inputs_of_tensors(model: nn.Module, x: Tensor | None, y: Tensor | None) -> I
 
 
 def inputs_of_files(
-    known: Inputs, model: str, weights: str | None, data: str, command: str | None
+    known: Inputs, model: str, weights: str | None, data: str | None, command: str | None
 ) -> Inputs:
     """Of a command line: the digests of files where there are such, as any tool computes them."""
-    source = _file(Path(data)) or {**known["data"], "name": data}
+    named: Source = {**known["data"], "name": TEST_PART if data is None else data}
+    source = named if data is None else _file(Path(data)) or named
     return {
         "data": source,
         "weights": _weights(model, weights) or known["weights"],

@@ -1,8 +1,9 @@
-"""The honest baseline: what a logistic regression makes of the same rows."""
+"""A baseline for the same rows: the training's logistic regression, or else one fitted on them."""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 
 import numpy as np
 import torch
@@ -13,7 +14,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from torch import Tensor
 
+from r2et.audit.input_rows import Chunk
+from r2et.audit.statistics import Columns
 from r2et.metrics import auc_of_logits
+from r2et.train.baselines import Logistic
 
 NUMBERS = 2**22  # how much the linear model is shown
 FOLDS = 5
@@ -21,20 +25,36 @@ HUGE = 1e100  # columns beyond are scaled down, lest their variance overflow
 
 
 class LinearBaseline:
-    """Collects rows as they pass, as many as fit, and tells a linear model's AUC on them."""
+    """Collects rows as they pass, and tells a linear model's AUC on them.
 
-    def __init__(self) -> None:
+    fitted: a logistic regression fitted on the model's training rows; it only has to score. Where
+    there is none, one is fitted on the rows themselves, as many as fit: that is another question,
+    and no verdict is built on it.
+    """
+
+    def __init__(self, fitted: Logistic | None = None) -> None:
+        self.fitted = fitted
+        self.logits: dict[int, Tensor] = {}
         self.x: list[Tensor] = []
         self.y: list[Tensor] = []
         self.numbers = 0
         self.folds: list[float] | None = None
 
-    def see(self, x: Tensor, y: Tensor | None) -> None:
-        """Rows x (B, ...) and their classes."""
-        if y is not None and self.numbers < NUMBERS:
+    def see(self, chunk: Chunk) -> None:
+        """Take notice of rows and their classes."""
+        x, y = chunk.x, chunk.y
+        if self.fitted is not None:
+            self.logits[chunk.number] = self.fitted.logits(x)
+        elif y is not None and self.numbers < NUMBERS:
             self.x.append(x.flatten(1).cpu())
             self.y.append(y)
             self.numbers += x.numel()
+
+    def columns(self, numbers: Iterable[int]) -> Columns:
+        """Logits of the training's logistic regression, of the chunks with these numbers."""
+        if self.fitted is None:
+            return {}
+        return {"logits_logistic": torch.cat([self.logits[number] for number in numbers])}
 
     @property
     def rows(self) -> int:

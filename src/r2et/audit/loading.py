@@ -19,6 +19,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load as parse_weights
 from torch import Tensor, nn
 
+from r2et.audit.subject import Subject
 from r2et.data import DATASETS, load
 from r2et.data.raw_table import RawTable
 from r2et.errors import InputError, R2ETError, first_line, require
@@ -70,18 +71,23 @@ def open_model(spec: str, weights: str | None = None) -> LoadedModel:
 
 def open_rows(
     opened: LoadedModel,
-    source: str,
+    source: str | None,
     target: str | None = None,
     where: str = WHERE,
     id_column: str | None = None,
     by: tuple[str, ...] = (),
 ) -> LabelledRows:
-    """Rows of a file or a named data set, as the model takes them.
+    """Rows of a file or a named data set, as the model takes them; by default its test part.
 
     A model of `r2et train` reads tables as in its training. For another, a table's columns must be
     numbers, taken in their order without the columns `target` and `id_column`, and those of text
     among `by`; or an .npz file holds x and y.
     """
+    if source is None:
+        held_out = Subject(opened.model, opened.trained).test_rows(where, "DATA")
+        known = opened.trained
+        assert known is not None
+        return LabelledRows(held_out.x, held_out.y, known.names or None, known.classes)
     path = Path(source)
     file = bool(path.suffix) or len(path.parts) > 1 or source not in DATASETS
     expected = "a file that exists or a data set of `r2et data list`"

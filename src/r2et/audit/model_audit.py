@@ -13,6 +13,7 @@ from r2et.files import write_result
 from r2et.report import page
 from r2et.results import (
     FIGURES,
+    INCLUDED,
     UNITS,
     AuditResult,
     Figure,
@@ -21,11 +22,14 @@ from r2et.results import (
     figures_of,
     read_audit,
 )
-from r2et.wording import proved_radius, rows_text
+from r2et.results.training_rows import chance_sentence, is_held_out, is_included, training_sentence
+from r2et.wording import below_logistic, proved_radius, rows_text
 
 # The order on a terminal; what only this audit knows of follows.
 LINES = (
     "auc_clean",
+    "auc_logistic",
+    "auc_boosting",
     "auc_linear",
     "auc_attacked",
     "calibration_error",
@@ -107,14 +111,21 @@ class Audit:
         known = figures_of(self.result)
         names = [*LINES, *(name for name in known if name not in FIGURES)]
         head = f"{self.name}: {rows_text(summary['rows'])}, {self._changes_allowed()}"
+        training = training_sentence(self.result)
+        first = [f"{self.name}: {training}"] if training else []
+        loud = below_logistic(summary.get("auc_clean"), summary.get("auc_logistic"))
+        top = [*first, head, *([loud] if loud else [])]
         lines = (self._line(known[name]) for name in names if summary.get(name) is not None)
         groups = [line for by in self.result.get("grouped_by") or () for line in _group_lines(by)]
-        notes = (f"  note: {note}" for note in self.result.get("notes", ()))
+        chance = chance_sentence(self.result)
+        observed = [*self.result.get("notes", ()), *([chance] if chance else [])]
+        notes = [f"  note: {note}" for note in observed]
         skipped = (
             f"  {s['why']}" if s["why"].startswith("not proved: ") else _not_measured(s)
             for s in self.skipped
         )
-        return "\n".join([head, *lines, *groups, *self._proof(), *notes, *skipped, *self._worst()])
+        figures = [*lines, *groups, *self._proof()]
+        return "\n".join([*top, *figures, *notes, *skipped, *self._worst()])
 
     def _changes_allowed(self) -> str:
         """How far rows were moved: a radius, or what may change of a table."""
@@ -152,6 +163,10 @@ class Audit:
             ends = f"{figure.ends} {least} to {most}" if figure.ends else f"[{least}, {most}]"
             text += "" if one_bound else f"  {ends}"
         title = (figure.line or figure.label).replace("{k}", str(summary["k"]))
+        if figure.name == "auc_clean" and is_held_out(self.result):
+            title = "test AUC"
+        elif figure.name == "auc_clean" and is_included(self.result):
+            title = f"AUC, {INCLUDED}"
         return f"  {title:42} {text}"
 
     def _written(self, figure: Figure, value: float) -> str:

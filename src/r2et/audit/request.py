@@ -35,7 +35,7 @@ class Request(Configurable):
     """What a command line asks for; what is None is as in the model's training.
 
     model: a folder of `r2et train`, or package.module:factory.
-    data: a file, or a named data set.
+    data: a file, or a named data set; None is the test part of the model's training.
     k: how many reasons.
     radius, norm: of the ball in which inputs may move.
     weights: a safetensors file for a factory.
@@ -49,13 +49,14 @@ class Request(Configurable):
     frozen: names of columns that stay, with commas between.
     moves, switches: in place of a ball, how far columns of the table may move, as "age=2,hours=2",
         and how many categories may change.
+    all_rows: audit rows that the model was trained on, too.
     """
 
     # The bar to pass, and what the result is called, change nothing that is measured.
     config_excluded: ClassVar[tuple[str, ...]] = ("name", "gates", "id_column", "by", "command")
 
     model: str
-    data: str
+    data: str | None = None
     k: int | None = None
     radius: float | None = None
     norm: str = "l2"
@@ -70,6 +71,7 @@ class Request(Configurable):
     frozen: str | None = None
     moves: str | None = None
     switches: int | None = None
+    all_rows: bool = False
 
     def __post_init__(self) -> None:
         require(self.norm in ("l2", "linf"), WHERE, "norm", "l2 or linf", self.norm)
@@ -115,7 +117,7 @@ class Request(Configurable):
         with modules_here():
             opened = open_model(self.model, self.weights)
             data = open_rows(opened, self.data, self.target, id_column=self.id_column, by=self.by)
-            check_rows(opened, data, self.data, self.target)
+            check_rows(opened, data, self.data or "the test part", self.target)
             k, region = self._asked(opened, data)
             ids, by = self._columns(opened, data)
             # Another audit, or the same of a network trained anew, has a file of its own.
@@ -124,7 +126,7 @@ class Request(Configurable):
             folder = Path(str(next(iter(paths.values()), "."))).parent
             partial = _keepable(folder / f".r2et-audit-{mark}.partial", note)
             result = audit(
-                opened.model,
+                opened.trained or opened.model,
                 data.x,
                 data.y,
                 k=k,
@@ -139,6 +141,7 @@ class Request(Configurable):
                 partial=partial,
                 ids=ids,
                 by=by,
+                all_rows=self.all_rows,
                 **settings,
             )
         known = result.result["inputs"]

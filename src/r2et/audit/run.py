@@ -33,7 +33,9 @@ from r2et.audit.measures.feasible_proofs import ALL_TRIED, assumptions_of, settl
 from r2et.audit.model_audit import Audit
 from r2et.audit.raw_values import check_table
 from r2et.audit.settings import BEYOND, WHERE, AuditSettings, rows_at_once
+from r2et.audit.statistics import UNKNOWN
 from r2et.audit.subgroups import calibration, check_by, check_ids, grouped_by
+from r2et.audit.subject import Subject
 from r2et.audit.summary import curve, summarize
 from r2et.checks import as_real, as_whole, check_k
 from r2et.engine import Engine, Lost
@@ -49,17 +51,20 @@ from r2et.progress import bar
 from r2et.region import L2, Feasible, Region
 from r2et.region.table_layout import TableSchema
 from r2et.results import FIGURES, FORMAT
+from r2et.train import Fit, Trained
 from r2et.train.defaults import default_explainer_for
 from r2et.version import __version__
 
+UNKNOWN_ROWS = "its folder keeps no fingerprints of them: whether rows are among them is not known"
+
 
 def audit(
-    model: nn.Module,
-    x: Any,
+    model: nn.Module | Trained | Fit,
+    x: Any = None,
     y: Any = None,
     *,
-    k: int,
-    region: Region = L2(1.0),  # noqa: B008
+    k: int | None = None,
+    region: Region | None = None,
     explainer: Explainer | ScoresFunction | None = None,
     budget: Budget = "standard",
     minutes: float | None = None,
@@ -78,8 +83,14 @@ def audit(
     address: str | None = None,
     partial: str | os.PathLike[str] | None = None,
     progress: bool = False,
+    all_rows: bool = False,
 ) -> Audit:
     """How still the top k explanations of a model hold on rows x, proved and attacked.
+
+    model: a module, or what `fit` or `load_trained` gave: of that k, region, names and classes are
+    those of its training unless given, x the test part, and rows that it was trained or validated
+    on are left out; all_rows=True audits them too, and the result says so. Of a module k is given,
+    and region is L2(1.0) unless given.
 
     x: (B, ...) rows as a tensor, array or DataFrame, or batches of them such as a DataLoader;
     y: their classes, 0, 1, ... (in a DataLoader, its second part). explainer: Gradient() for
@@ -105,7 +116,21 @@ def audit(
     require(is_valid, WHERE, "name", "None or a text", name)
     is_valid = partial is None or isinstance(partial, str | os.PathLike)
     require(is_valid, WHERE, "partial", "None or a path", partial)
-    source = InputRows(model, x, y, rows)
+    subject = Subject.of(model)
+    model, trained = subject
+    if x is None:
+        require(y is None, WHERE, "y", "given with x", "labels alone")
+        x, y = subject.test_rows()
+    if trained is not None:
+        k = trained.k if k is None else k
+        region = L2(trained.radius) if region is None else region
+        classes = (trained.classes or None) if classes is None else classes
+        names = (trained.names or None) if names is None and explainer is None else names
+        schema = trained.schema if schema is None else schema
+    region = L2(1.0) if region is None else region
+    require(k is not None, WHERE, "k", "given for a model whose training is not known", "nothing")
+    assert k is not None
+    source = InputRows(model, x, y, rows, subject.seen, all_rows=all_rows)
     explainer = (
         default_explainer_for(tuple(source.first.shape[1:]))
         if explainer is None
@@ -134,7 +159,7 @@ def audit(
     ids, by = check_ids(ids, source.given), check_by(by, source.given)
     until = None if minutes is None else began + 60 * minutes
     kept = None if partial is None else AuditCheckpoint(partial, identity(model, settings))
-    linear = LinearBaseline()
+    linear = LinearBaseline(subject.logistic)
     parts: list[MeasuredChunk] = []
     waiting = _waiting(source, settings, linear, kept, until)
     shown = bar("audit", total=source.total, show=progress)
@@ -148,10 +173,16 @@ def audit(
             kept.close()
     parts.sort(key=lambda part: part.number)
     columns, pictured = concatenated(parts)
+    columns.update(linear.columns(part.number for part in parts))
     check_bracket(columns)
     proof, unproved = settle(columns, settings)
     late = until is not None and time.time() > until
-    summary, counts = summarize(columns, settings, linear)
+    # Boosting is known on the test part alone: beside figures of training rows it would mislead.
+    boosting = UNKNOWN if all_rows else subject.boosting
+    summary, counts = summarize(columns, settings, linear, boosting)
+    skipped = left_out(parts, source, summary)
+    if trained is not None and source.known is None:
+        skipped.append({"what": "training rows", "why": UNKNOWN_ROWS})
     return Audit(
         {
             "format": FORMAT,
@@ -174,10 +205,8 @@ def audit(
             "summary": summary,
             "counts": counts,
             "figures": _own_figures(),
-            "skipped": [
-                *left_out(parts, source, summary["auc_clean"], summary["auc_linear"]),
-                *unproved,
-            ],
+            "skipped": [*skipped, *unproved],
+            "training_rows": None if source.known is None else source.known.to_dict(),
             "proof": proof,
             "assumptions": assumptions_of(columns),
             # The feasible search follows no gradients of anything.
@@ -214,12 +243,12 @@ def _waiting(
     for chunk in source.chunks(settings.chunk, settings.generator("rows")):
         done = None if kept is None else kept.done.get(chunk.number)
         if done is not None and done.fingerprint == chunk.fingerprint:
-            linear.see(chunk.x, chunk.y)
+            linear.see(chunk)
             yield done
         elif until is not None and chunk.number and time.time() > until:
             return
         else:
-            linear.see(chunk.x, chunk.y)
+            linear.see(chunk)
             yield replace(chunk, until=until)
 
 

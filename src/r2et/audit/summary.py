@@ -9,14 +9,17 @@ import numpy as np
 from r2et.audit.linear_baseline import LinearBaseline
 from r2et.audit.measures import MEASURES
 from r2et.audit.settings import AuditSettings
-from r2et.audit.statistics import Columns, Estimate
+from r2et.audit.statistics import UNKNOWN, Auc, Columns, Estimate
 from r2et.results import CurvePoint
 
 POINTS = 40  # of the curve
 
 
 def summarize(
-    columns: Columns, settings: AuditSettings, linear: LinearBaseline
+    columns: Columns,
+    settings: AuditSettings,
+    linear: LinearBaseline,
+    boosting: Estimate = UNKNOWN,
 ) -> tuple[dict[str, Any], dict[str, int]]:
     """The flat summary of an audit, and how many rows are behind each figure."""
     estimates = {
@@ -24,6 +27,8 @@ def summarize(
         for measure in MEASURES.values()
         for figure, statistic in measure.figures.items()
     }
+    estimates["auc_logistic"] = Auc("logits_logistic")(columns, settings)
+    estimates["auc_boosting"] = boosting
     estimates["auc_linear"] = _linear(linear)
     summary: dict[str, Any] = {
         "rows": len(columns["index"]),

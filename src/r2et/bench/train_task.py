@@ -154,6 +154,7 @@ class TrainTask(BenchTask):
                 keep="last" if threshold is None else "above",
                 threshold=threshold,
                 progress=False,
+                baselines=False,
             )
         measured = {
             "auc_validation": trained.record["auc"],

@@ -28,7 +28,11 @@ def command(
     model: str = typer.Argument(
         help="A folder written by `r2et train`, or package.module:factory."
     ),
-    data: str = typer.Argument(help="A CSV, Parquet or .npz file, or a name of `r2et data list`."),
+    data: str = typer.Argument(
+        None,
+        help="A CSV, Parquet or .npz file, or a name of `r2et data list`; by default the test part"
+        " of the model's training.",
+    ),
     k: int = typer.Option(None, help="How many reasons; by default those of the training."),
     radius: float = typer.Option(None, help="How far inputs may move; by default as in training."),
     norm: str = typer.Option("l2", help="l2 or linf."),
@@ -46,6 +50,9 @@ def command(
     by: list[str] = BY,
     weights: str = typer.Option(None, help="A safetensors file for package.module:factory."),
     target: str = typer.Option(None, help="The label's column, for package.module:factory."),
+    all_rows: bool = typer.Option(
+        False, "--all-rows", help="Audit rows that the model was trained on, too."
+    ),
     rows: int = typer.Option(None, help="Audit so many rows, drawn at random."),
     minutes: float = typer.Option(None, help="About how long it may take."),
     budget: str = typer.Option("standard", help="Of each attack: fast, standard or thorough."),
@@ -80,6 +87,7 @@ def command(
         frozen=frozen,
         moves=moves,
         switches=switches,
+        all_rows=all_rows,
     )
     notes: list[str] = []
 

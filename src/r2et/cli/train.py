@@ -11,6 +11,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from r2et.wording import below_logistic
+
 if TYPE_CHECKING:
     from r2et.train.run import TrainingRun
 
@@ -23,6 +25,13 @@ def command(
     data: str = typer.Argument(help="A CSV or Parquet file, or a name of `r2et data list`."),
     out: str = typer.Option(..., "--out", "-o", help="The folder for the model."),
     target: str = typer.Option(None, help="The column to predict, of a file."),
+    drop: str = typer.Option(None, help="Columns of a file to leave out, as sex,ID."),
+    positive: str = typer.Option(None, help="Which of two labels is class 1, as bad."),
+    kinds: str = typer.Option(None, help="What columns are, as zip=category,age=number."),
+    weights: str = typer.Option(None, help="A column of what each row counts for."),
+    test_out: str = typer.Option(
+        None, help="Write the test rows here, a CSV or Parquet file in the table's own units."
+    ),
     k: int = typer.Option(None, help="How many reasons hold still; by default the data's."),
     recipe: str = typer.Option(
         None, help="How to train: by default certified for tables, r2et for others."
@@ -33,12 +42,25 @@ def command(
     hidden: str = typer.Option(None, help="Widths of hidden layers, as 32,32."),
     change: list[str] = CHANGES,
     resume: bool = typer.Option(True, help="Go on with what the folder holds, or start anew."),
+    baselines: bool = typer.Option(
+        True, help="Of a table, fit logistic regression and boosting on the same rows too."
+    ),
     as_json: bool = typer.Option(False, "--json", help="Print the result as JSON."),
 ) -> None:
     """Train a network whose reasons hold still, and say how still they are."""
     import torch
 
-    from r2et.train.run import changed, open_data, train, widths
+    from r2et.data import write_part
+    from r2et.files import check_writable
+    from r2et.train.run import (
+        changed,
+        column_kinds,
+        column_names,
+        ignored_columns,
+        open_data,
+        train,
+        widths,
+    )
 
     try:
         with warnings.catch_warnings():
@@ -46,7 +68,22 @@ def command(
             warnings.showwarning = _note
             layers = widths(hidden)
             known = None if recipe is None else changed(recipe, change)
-            dataset = open_data(data, target, k)
+            if test_out is not None:
+                check_writable("train", "--test-out", test_out)
+            dataset = open_data(
+                data,
+                target,
+                k,
+                drop=column_names(drop),
+                positive=positive,
+                kinds=column_kinds(kinds),
+                weights=weights,
+            )
+            ignored = ignored_columns(dataset)
+            if ignored:
+                typer.echo(f"note: not used: {ignored}.", err=True)
+            if test_out is not None:
+                write_part(dataset, test_out, source=data if target else None)
             table = dataset.train.x.ndim == 2
             if table:
                 torch.set_num_threads(1)  # a tiny network: threads only get in each other's way
@@ -62,6 +99,7 @@ def command(
                 hidden=layers,
                 resume=resume,
                 progress=True,
+                baselines=baselines,
             )
     except KeyboardInterrupt:
         again = "the same command" if resume else "the same command without --no-resume"
@@ -70,15 +108,16 @@ def command(
     if as_json:
         typer.echo(json.dumps(done.to_dict(), indent=2))
     else:
-        show(Console(), done, "new_rows.csv" if target else data)
+        show(Console(), done)
 
 
-def show(screen: Console, done: TrainingRun, rows: str) -> None:
-    """The result as a table, and what to do with it: `rows` can be audited."""
+def show(screen: Console, done: TrainingRun) -> None:
+    """The result as a table, and what to do with it."""
     report = done.report
     table = Table(f"{done.recipe} on {done.data}", "")
     table.add_row("test AUC", _number(report.auc_clean))
-    table.add_row("test AUC of a logistic regression", _number(report.auc_linear))
+    table.add_row("  of logistic regression", _number(report.auc_linear))
+    table.add_row("  of boosting", _number(report.auc_boosting))
     table.add_row(
         f"P@{report.k} under attack, radius {report.radius:g}", _share(report.precision_strong)
     )
@@ -89,11 +128,14 @@ def show(screen: Console, done: TrainingRun, rows: str) -> None:
     table.add_row(f"different top-{report.k} sets, {report.rows} rows", sets)
     table.add_row("epochs; seconds", f"{done.epochs}; {done.seconds:.1f}")
     screen.print(table)
+    loud = below_logistic(report.auc_clean, report.auc_linear)
+    if loud:
+        screen.print(loud, markup=False, style="bold")
     if done.stopped:
         screen.print(f"Stopped early: {done.stopped}.", markup=False)
     # Not wrapped: these lines are there to be copied.
-    typer.echo(f"Stored in {done.folder}. How still it holds, on a page:")
-    typer.echo(f"  r2et audit {shlex.quote(done.folder)} {shlex.quote(rows)} --html audit.html")
+    typer.echo(f"Stored in {done.folder}. How still it holds on the test rows, on a page:")
+    typer.echo(f"  r2et audit {shlex.quote(done.folder)} --html audit.html")
     typer.echo("Or in Python:")
     typer.echo(f"  from r2et.train import load_trained\n  t = load_trained({done.folder!r})")
     if done.table:

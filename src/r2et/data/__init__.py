@@ -3,6 +3,7 @@
 from r2et.data.column import Column
 from r2et.data.dataset import Data, DatasetEntry, Origin, Split
 from r2et.data.later_rows import apply_schema
+from r2et.data.part_table import write_part
 from r2et.data.registry import DATASETS, load, register_dataset
 from r2et.data.schema import Schema
 from r2et.data.table_dataset import load_table
@@ -19,4 +20,5 @@ __all__ = [
     "load",
     "load_table",
     "register_dataset",
+    "write_part",
 ]

@@ -42,7 +42,8 @@ class Data:
 
     names: one per feature of the flattened x, or empty where it has none (pixels). groups:
     feature indices of each one-hot column. schema: how raw values became x, for tables only.
-    classes: labels in the order of y.
+    classes: labels in the order of y. row_numbers: of a file or DataFrame, which of its rows are
+    in each part, from 0. weights: (rows,) of the training rows, where a column has them.
     """
 
     name: str
@@ -56,6 +57,8 @@ class Data:
     classes: tuple[str, ...] = ()
     schema: Schema | None = None
     notes: tuple[str, ...] = ()
+    row_numbers: tuple[Tensor, Tensor, Tensor] | None = None
+    weights: Tensor | None = None
 
     @classmethod
     def from_schema(

@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 from numbers import Real
 from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from r2et.checks import check_k
 from r2et.data.column import Column, Kind
@@ -40,12 +43,14 @@ def load_table(
     decimal: str | None = None,
     thousands: str | None = None,
     missing: Sequence[Any] | None = None,
+    weights: str | None = None,
 ) -> Data:
     """A data set from a CSV or Parquet file or a DataFrame, split at random within each class.
 
     kinds: a kind or a whole Column for columns that were inferred wrongly. drop: columns to leave
     out. positive: which of two labels is class 1. decimal, thousands: marks within numbers that are
     text. missing: the texts or numbers that mean a missing value, instead of the usual ones.
+    weights: a column of what each row counts for in training; no feature.
     docs/tables.md says what is inferred, and how.
     """
     from r2et.data.table_source import open_table  # brings pyarrow, which takes time
@@ -72,8 +77,12 @@ def load_table(
     classes = _classes(labels, target, positive)
     shuffled = _split(labels, classes, seed, parts)
     columns, dropped = [], [(name, "as asked") for name in dict.fromkeys(drop)]
+    if weights is not None:
+        weights = _column_name(table, weights, "weights")
+        require(weights != target, where, "weights", "another column than the target", weights)
+        dropped.append((weights, "it weighs the rows"))
     for name in table.names:
-        if name == target or name in drop:
+        if name in (target, weights) or name in drop:
             continue
         try:
             columns.append(_column(table, name, kinds.get(name), shuffled, max_categories))
@@ -95,7 +104,7 @@ def load_table(
     if lost:
         warnings.warn(f"{where}: {printable(note)}.", UserWarning, stacklevel=2)
     path = Path(source) if isinstance(source, str | os.PathLike) else None
-    return Data.from_schema(
+    data = Data.from_schema(
         path.name.split(".")[0] if path else "table",
         schema,
         x,
@@ -105,6 +114,22 @@ def load_table(
         source=Origin(path.name if path else f"a {type(source).__name__}"),
         notes=(note,) if lost else (),
     )
+    train, val, test = (torch.from_numpy(part) for part in shuffled)
+    heavy = None if weights is None else _weights(table, weights)[train]
+    return replace(data, row_numbers=(train, val, test), weights=heavy)
+
+
+def _weights(table: RawTable, name: str) -> Tensor:
+    """(rows,) what each row counts for, from a column."""
+    numbers = table.numbers(name)
+    expected = "a number from 0 on in every row"
+    require(numbers is not None, table.where, f"weights {name!r}", expected, "text")
+    assert numbers is not None
+    wrong = ~(np.isfinite(numbers) & (numbers >= 0))
+    row = int(np.argmax(wrong))
+    got = f"{numbers[row]:g} in row {row}"
+    require(not wrong.any(), table.where, f"weights {name!r}", expected, got)
+    return torch.from_numpy(np.array(numbers, dtype=np.float64)).float()
 
 
 def _remembered(stated: CsvDialect, table: RawTable) -> CsvDialect:

@@ -14,7 +14,7 @@ from r2et.report.labels import label
 from r2et.report.summary_table import span, written
 from r2et.report.svg import Axes, both, ticks
 from r2et.report.words import SAME_FOR_ALL
-from r2et.results import FIGURES, AuditResult, Figure, figures_of
+from r2et.results import BASELINES, FIGURES, AuditResult, Figure, figures_of, is_included
 from r2et.wording import ENDLESS, NONE, count, finite, fixed, percent, significant
 
 Audits = Sequence[AuditResult]
@@ -28,6 +28,8 @@ COMPARED = (
     "radius_attacked_median",
     "auc_clean",
     "auc_attacked",
+    "auc_logistic",
+    "auc_boosting",
     "auc_linear",
     "comprehensiveness",
     "sufficiency",
@@ -41,6 +43,7 @@ ALIKE: tuple[tuple[str, Callable[[AuditResult], str]], ...] = (
     ("size of a change", lambda a: str(a["settings"].get("norm") or "none")),
     ("changes allowed", settings_words.region),
     ("explanation", settings_words.explainer),
+    ("training rows", lambda a: "included" if is_included(a) else "not included"),
     ("effort of the attack", lambda a: str(a["settings"].get("budget"))),
 )
 # What the config of an audit calls them.
@@ -52,7 +55,13 @@ def table(audits: Audits) -> list[dict[str, Any]]:
     comparable = not differences(audits)
     known = {name: figure for audit in audits for name, figure in figures_of(audit).items()}
     names = [*COMPARED, *(name for name in known if name not in FIGURES)]
-    return [_line(known[name], audits, comparable) for name in names]
+    lines = [name for name in names if name not in BASELINES or _measured(audits, name)]
+    return [_line(known[name], audits, comparable) for name in lines]
+
+
+def _measured(audits: Audits, name: str) -> bool:
+    """Whether any of the audits has the figure."""
+    return any(finite(audit["summary"].get(name)) is not None for audit in audits)
 
 
 def _line(figure: Figure, audits: Audits, comparable: bool) -> dict[str, Any]:

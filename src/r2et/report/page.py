@@ -20,7 +20,13 @@ from r2et.report.images import is_map
 from r2et.report.rows import row_views
 from r2et.report.shares import class_count, moves_of, pairs, shares_at_radius
 from r2et.report.summary_table import cards, groups
-from r2et.results import FIGURES, AuditResult, check_audit
+from r2et.results import (
+    FIGURES,
+    INCLUDED,
+    AuditResult,
+    check_audit,
+    is_included,
+)
 from r2et.wording import (
     count,
     finite,
@@ -106,6 +112,8 @@ def _view(audit: AuditResult, name: str) -> dict[str, Any]:
         "verdict": words.verdict(summary, shares, moves),
         "moves": moves,
         "proof": audit.get("proof"),
+        "included": INCLUDED if is_included(audit) else "",
+        "loud": words.loud(audit),
         "cautions": [
             *words.cautions(summary, shares, class_count(audit)),
             *(audit.get("notes") or ()),

@@ -6,12 +6,21 @@ from collections.abc import Mapping
 from typing import Any
 
 from r2et.report.shares import endless, search_limit
-from r2et.results import FIGURES, UNITS, AuditResult, Figure, figures_of
+from r2et.results import (
+    BASELINES,
+    FIGURES,
+    INCLUDED,
+    UNITS,
+    AuditResult,
+    Figure,
+    figures_of,
+    is_included,
+)
 from r2et.wording import ENDLESS, count, finite, proved_radius
 
 # Beside stability always: a title, a figure with its words, another figure with its words.
 CARDS = (
-    ("Accuracy", "auc_clean", "AUC", "auc_linear", "a linear model: {}"),
+    ("Accuracy", "auc_clean", "AUC", "auc_logistic", "logistic regression: {}"),
     ("Kept under attack", "precision_strong", "of the reasons", "certified_precision",
      "proved: {}"),
     ("Noise floor", "precision_noise", "kept under random changes of that size", "", ""),
@@ -25,8 +34,11 @@ def groups(audit: AuditResult) -> list[dict[str, Any]]:
     """The summary, group by group: each figure with its text, interval and rows."""
     by_title: dict[str, list[dict[str, Any]]] = {}
     for figure in figures_of(audit).values():
+        if figure.name in BASELINES and finite(audit["summary"].get(figure.name)) is None:
+            continue
         by_title.setdefault(figure.group, []).append(_line(audit, figure))
-    return [{"title": title, "lines": lines} for title, lines in by_title.items()]
+    also = f", {INCLUDED}" if is_included(audit) else ""
+    return [{"title": f"{title}{also}", "lines": lines} for title, lines in by_title.items()]
 
 
 def _line(audit: AuditResult, figure: Figure) -> dict[str, Any]:

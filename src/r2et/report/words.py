@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from r2et.report.shares import Shares
-from r2et.wording import finite, fixed, percent, percents, rows_of, significant
+from r2et.results import AuditResult, training_sentence
+from r2et.wording import below_logistic, finite, fixed, percent, percents, rows_of, significant
 
 NORMS = {
     "l2": "Euclidean length over all features",
@@ -114,6 +115,13 @@ AS_ACCURATE = 0.005  # of AUC
 FEW_ROWS = 20
 
 
+def loud(audit: AuditResult) -> list[str]:
+    """What comes before the verdict: rows that are the training's own, and a better baseline."""
+    summary, training = audit["summary"], training_sentence(audit)
+    below = below_logistic(summary.get("auc_clean"), summary.get("auc_logistic"))
+    return [sentence[0].upper() + sentence[1:] for sentence in (training, below) if sentence]
+
+
 def cautions(summary: Mapping[str, Any], shares: Shares, classes: int = 2) -> list[str]:
     """What a reader must know beside the verdict, where it applies. classes: of the model."""
 
@@ -121,7 +129,7 @@ def cautions(summary: Mapping[str, Any], shares: Shares, classes: int = 2) -> li
         number = finite(summary.get(name))
         return float("nan") if number is None else number
 
-    largest, auc, linear = (value(n) for n in ("largest_top_k_share", "auc_clean", "auc_linear"))
+    largest, auc, linear = (value(n) for n in ("largest_top_k_share", "auc_clean", "auc_logistic"))
     sentences = (
         (
             shares.conflicts > 0,
@@ -138,8 +146,8 @@ def cautions(summary: Mapping[str, Any], shares: Shares, classes: int = 2) -> li
             " everybody are stable, and say little about anybody.",
         ),
         (
-            linear >= auc - AS_ACCURATE,
-            f"A linear model is as accurate here (AUC {fixed(linear)} against {fixed(auc)})"
+            linear >= auc - AS_ACCURATE and not below_logistic(auc, linear),
+            f"A logistic regression is as accurate here (AUC {fixed(linear)} against {fixed(auc)})"
             # With more classes the gradient of its log-odds depends on the row.
             f"{', and its reasons never move' if classes == 2 else ''}: consider using it.",
         ),

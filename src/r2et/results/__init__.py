@@ -2,6 +2,7 @@
 
 from r2et.results.audit_schema import (
     FORMAT,
+    INCLUDED,
     AuditResult,
     ColumnChange,
     CurvePoint,
@@ -9,14 +10,18 @@ from r2et.results.audit_schema import (
     ExampleStep,
     GateVerdict,
     Skipped,
+    TrainingRows,
 )
-from r2et.results.figures import FIGURES, UNITS, Figure, figures_of
+from r2et.results.figures import BASELINES, FIGURES, UNITS, Figure, figures_of
 from r2et.results.reading import check_audit, read_audit
 from r2et.results.row_tables import CalibrationBin, GroupedBy, Inputs, Source, Subgroup
+from r2et.results.training_rows import is_included, training_sentence
 
 __all__ = [
+    "BASELINES",
     "FIGURES",
     "FORMAT",
+    "INCLUDED",
     "UNITS",
     "AuditResult",
     "CalibrationBin",
@@ -31,7 +36,10 @@ __all__ = [
     "Skipped",
     "Source",
     "Subgroup",
+    "TrainingRows",
     "check_audit",
     "figures_of",
+    "is_included",
     "read_audit",
+    "training_sentence",
 ]

@@ -7,6 +7,7 @@ from typing import Any, TypedDict
 from r2et.results.row_tables import CalibrationBin, GroupedBy, Inputs
 
 FORMAT = "r2et-audit/1"
+INCLUDED = "training rows included"  # what figures are called that are of such rows too
 
 
 class Skipped(TypedDict):
@@ -14,6 +15,24 @@ class Skipped(TypedDict):
 
     what: str
     why: str
+
+
+class TrainingRows(TypedDict):
+    """How many of the rows given the model's training has seen.
+
+    given: rows there were.
+    training, validation: those that it was trained on, and that it was watched or chosen by.
+    alike: rows kept that are the same as a training row in every column, by chance.
+    included: whether those that it has seen are audited too.
+    label: what the figures then are: "training rows included".
+    """
+
+    given: int
+    training: int
+    validation: int
+    alike: int
+    included: bool
+    label: str
 
 
 class CurvePoint(TypedDict):
@@ -132,6 +151,7 @@ class AuditResult(_Needed, total=False):
     inputs: files and digests of what was audited.
     calibration: by predicted probability, how often it came true.
     grouped_by: of chosen columns, AUC and calibration of each group of rows.
+    training_rows: of a model whose training is known, what it has seen of the rows.
     """
 
     config: dict[str, Any]
@@ -152,3 +172,4 @@ class AuditResult(_Needed, total=False):
     versions: dict[str, str]
     date: str
     seconds: float
+    training_rows: TrainingRows | None

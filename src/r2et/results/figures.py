@@ -141,7 +141,18 @@ BUILT_IN = (
         Figure(
             "auc_clean", "AUC", "number", HIGHER,
             "Chance that the model ranks a row of the class above another one.",
-            line="test AUC",
+            line="AUC",
+        ),
+        Figure(
+            "auc_logistic", "AUC of logistic regression", "number", NEITHER,
+            "A logistic regression fitted on the model's training rows: the baseline. With two"
+            " classes its reasons never move.",
+            line="  of logistic regression",
+        ),
+        Figure(
+            "auc_boosting", "AUC of boosting", "number", NEITHER,
+            "Gradient boosting fitted on the model's training rows, on the test part of its data.",
+            line="  of boosting, on the training's test part",
         ),
         Figure(
             "auc_attacked", "AUC under attack", "number", HIGHER,
@@ -151,7 +162,8 @@ BUILT_IN = (
         Figure(
             "auc_linear", "AUC of a linear model", "number", NEITHER,
             "A logistic regression fitted on these rows alone, on parts of them and judged on"
-            " the rest (folds): the baseline. With two classes its reasons never move.",
+            " the rest (folds). The model may have had more rows to learn from: no verdict is"
+            " built on it.",
             line="  of a linear model fitted on these rows", ends="folds",
         ),
         Figure(
@@ -199,6 +211,10 @@ BUILT_IN = (
     ),
 )  # fmt: skip
 FIGURES: dict[str, Figure] = {figure.name: figure for figure in BUILT_IN}
+
+
+# One audit has some of these: what stands for another kind of baseline is not missing.
+BASELINES = ("auc_logistic", "auc_boosting", "auc_linear")
 
 
 def figures_of(audit: AuditResult) -> dict[str, Figure]:

@@ -103,7 +103,7 @@ def _check_names(where: str, audit: Mapping[str, Any], n: int) -> None:
     require(listed, where, "notes", "a list of texts", describe(notes))
     classes = audit.get("classes")
     require(isinstance(classes, list | None), where, "classes", "null or a list", classes)
-    for name in ("versions", "counts"):
+    for name in ("versions", "counts", "training_rows"):
         value = audit.get(name)
         require(isinstance(value, Mapping | None), where, name, "an object", value)
 

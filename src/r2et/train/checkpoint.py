@@ -18,6 +18,7 @@ from r2et.files import write
 from r2et.models.folder import contents, folder_path, make_folder
 from r2et.models.storage import DESCRIPTION
 from r2et.models.weights import copied_weights, tensors_digest, weights_digest
+from r2et.train.seen_rows import PATTERN
 
 FORMAT = "r2et-checkpoint/2"
 NAME = "checkpoint.pt"
@@ -49,9 +50,16 @@ class Folder:
         try:
             for name in (NAME, RECORD, DESCRIPTION, WEIGHTS):
                 (self.path / name).unlink(missing_ok=True)
+            self.forget_rows()
         except OSError as error:
             place = f"{self.path} ({error.strerror or error})"
             raise InputError(f"fit: out must be a folder to write in, got {place}.") from error
+
+    def forget_rows(self, but: str | None = None) -> None:
+        """Remove files of rows that no model speaks of."""
+        for file in self.path.glob(PATTERN):
+            if file.name != but:
+                file.unlink(missing_ok=True)
 
     def load(self) -> dict[str, Any] | None:
         """The state of an earlier run of the same training, if there is one."""

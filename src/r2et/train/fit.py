@@ -23,6 +23,7 @@ from r2et.lock import reserved
 from r2et.models import save_model, smooth
 from r2et.models.folder import folder_path, make_folder
 from r2et.models.storage import NETWORKS
+from r2et.train.baselines import fit_baselines
 from r2et.train.checkpoint import folder, identity
 from r2et.train.defaults import default_network
 from r2et.train.distributed import distributed_by
@@ -31,6 +32,8 @@ from r2et.train.loop import SMALLEST, Keep, Loop, TrainingSettings
 from r2et.train.recipe import Recipe
 from r2et.train.recipe import recipe as find_recipe
 from r2et.train.runtime import threads_for
+from r2et.train.seen_rows import SeenRows
+from r2et.train.trained import Trained, described
 from r2et.version import __version__
 
 USUAL_STEPS = 3000
@@ -43,11 +46,13 @@ class Fit:
 
     history: one entry per epoch (loss, penalty, validation AUC, thickness).
     record: settings, versions, durations and outcome, as JSON can hold them.
+    trained: the model with what its folder would say of it, for `audit`.
     """
 
     model: nn.Module
     history: list[dict[str, Any]]
     record: dict[str, Any]
+    trained: Trained | None = None
 
 
 def fit(
@@ -69,6 +74,7 @@ def fit(
     threshold: float | None = None,
     save_every: float = 30.0,
     progress: bool = True,
+    baselines: bool | None = None,
 ) -> Fit:
     """Train a copy of the model on data.train by a recipe; the model given is left as it is.
 
@@ -85,6 +91,8 @@ def fit(
     trained model (of networks that are not ours, the weights). A later call with the same settings
     goes on where the last one stopped, to the same weights bit by bit; resume=False starts anew.
     fabric: a lightning_fabric.Fabric to train with; under torchrun one is made.
+    baselines: of a table, fit logistic regression and boosting on the same rows too, and keep what
+    they reach with the model; by default boosting only where there is a folder to keep it in.
     """
     chosen = find_recipe(recipe)
     check_data(data, labelled=keep in ("best", "above"))
@@ -136,10 +144,19 @@ def fit(
         start.load_state_dict(loop.kept)
         start.eval()
         record = _record(loop, data, config)
+        is_table = data.train.x.ndim == 2
+        extra = _extra(record, data)
+        seen = SeenRows.of(data) if is_table or place is not None else None
+        if baselines is not False and is_table and distributed.rank == 0:
+            boosting = bool(baselines) or place is not None
+            extra["baselines"] = fit_baselines(data, seed=seed, boosting=boosting).to_json()
         if place is not None and distributed.rank == 0:
             place.record(record)
             if NETWORKS.get(type(start).__name__) is type(start):
-                save_model(start, place.path, extra=_extra(record, data))
+                assert seen is not None
+                extra["rows"] = seen.save(place.path)
+                save_model(start, place.path, extra=extra)
+                place.forget_rows(but=extra["rows"])
             else:
                 place.weights(start)
         distributed.wait()
@@ -149,7 +166,7 @@ def fit(
             f"best, epoch {record['epoch_kept']} with {record['auc']}.",
             stacklevel=2,
         )
-    return Fit(start, loop.state.history, record)
+    return Fit(start, loop.state.history, record, described(start, extra, seen))
 
 
 @contextmanager

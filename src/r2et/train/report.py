@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
+from typing import Literal
 
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import roc_auc_score
 from torch import nn
 
 from r2et.attack import StrongAttack
@@ -17,11 +14,11 @@ from r2et.metrics import split_auc
 from r2et.models.output import undisturbed
 from r2et.rank import distinct_top_k, largest_top_k_share, thickness
 from r2et.region import L2
+from r2et.train.baselines import Baselines, fit_baselines
 from r2et.train.defaults import default_explainer
 
 ROWS = 200
 MANY_FEATURES = 1000  # beyond, a tenth of the rows are attacked
-LINEAR_NUMBERS = 2**24  # how much the linear model is shown
 
 
 @dataclass(frozen=True)
@@ -29,7 +26,8 @@ class Report:
     """Accuracy, stability and individuality of a model on test rows.
 
     auc_clean: of all test rows; None where these have one class.
-    auc_linear: the same of a logistic regression on the same features.
+    auc_linear: the same of a logistic regression fitted on the training rows.
+    auc_boosting: the same of boosting; None where it was not asked for.
     rows: how many of the first rows the rest is of.
     precision_strong: P@k under StrongAttack("fast") in an L2 ball of the radius.
     thickness_probability: share of pairs in order.
@@ -46,6 +44,7 @@ class Report:
     thickness_probability: float
     distinct_top_k: int
     largest_top_k_share: float
+    auc_boosting: float | None = None
 
 
 def report(
@@ -57,8 +56,13 @@ def report(
     rows: int | None = None,
     explainer: Explainer | None = None,
     progress: bool = False,
+    baselines: Baselines | Literal[False] | None = None,
 ) -> Report:
-    """Measure a model on data.test. rows: by default 200, or 20 of more than 1000 features."""
+    """Measure a model on data.test. rows: by default 200, or 20 of more than 1000 features.
+
+    baselines: those of its training; by default a logistic regression is fitted on data.train, and
+    with False none is.
+    """
     k = data.k if k is None else k
     many = data.test.x[0].numel() > MANY_FEATURES
     x = data.test.x[: rows or (ROWS // 10 if many else ROWS)]
@@ -72,9 +76,13 @@ def report(
             model, x, k, kind="probability", explainer=explainer, region=region, samples=16
         )
     scores = explainer(model, x)
+    if baselines is None:
+        baselines = fit_baselines(data, boosting=False)
+    boosting = baselines.boosting if baselines else None
     return Report(
         auc_clean=split_auc(model, data.test),
-        auc_linear=linear_auc(data),
+        auc_linear=baselines.logistic.auc_test if baselines else None,
+        auc_boosting=None if boosting is None else boosting.auc_test,
         rows=len(x),
         k=k,
         radius=float(radius),
@@ -83,22 +91,3 @@ def report(
         distinct_top_k=distinct_top_k(scores, k),
         largest_top_k_share=largest_top_k_share(scores, k),
     )
-
-
-def linear_auc(data: Data) -> float | None:
-    """Test AUC of a logistic regression, one class against the rest for many; None for one."""
-    (x, y), (x_test, y_test) = data.train, data.test
-    if bool((y_test == y_test[0]).all()):
-        return None
-    rows = max(1, LINEAR_NUMBERS // x[0].numel())
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        linear = LogisticRegression(max_iter=1000)
-        linear.fit(x[:rows].flatten(1).numpy(), y[:rows].numpy())
-    shares = linear.predict_proba(x_test.flatten(1).numpy())
-    truth = y_test.numpy()
-    if shares.shape[1] == 2:
-        return float(roc_auc_score(truth == linear.classes_[1], shares[:, 1]))
-    places = [i for i, label in enumerate(linear.classes_) if label in truth]
-    areas = [roc_auc_score(truth == linear.classes_[i], shares[:, i]) for i in places]
-    return float(sum(areas) / len(areas))

@@ -7,10 +7,11 @@ import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from r2et.data import DATASETS, Data, load, load_table
 from r2et.errors import require
+from r2et.train.baselines import Baselines
 from r2et.train.defaults import default_explainer, default_network
 from r2et.train.fit import fit
 from r2et.train.recipe import Recipe, recipe
@@ -39,14 +40,23 @@ class TrainingRun:
         return {**plain, **measured}
 
 
-def open_data(source: str, target: str | None = None, k: int | None = None) -> Data:
-    """A named data set, or a CSV or Parquet file whose column `target` is to be predicted."""
+def open_data(source: str, target: str | None = None, k: int | None = None, **columns: Any) -> Data:
+    """A named data set, or a CSV or Parquet file whose column `target` is to be predicted.
+
+    columns: what else load_table is told of a file's columns (drop, positive, kinds, weights).
+    """
     path = Path(source)
+    asked = {name: value for name, value in columns.items() if value}
+    if target is None and asked and not path.is_file():
+        name, value = next(iter(asked.items()))
+        require(
+            source not in DATASETS, WHERE, name, f"left out for {source}, a named data set", value
+        )
     if target is not None:
         named = source in DATASETS and not path.exists()
         expected = f"left out for {source}, which has its own"
         require(not named, WHERE, "target", expected, target)
-        return load_table(source, target, k=k)
+        return load_table(source, target, k=k, **asked)
     given = f"the column of {source} to predict"
     require(not path.is_file(), WHERE, "target", given, "nothing")
     file = bool(path.suffix) or len(path.parts) > 1
@@ -66,8 +76,12 @@ def train(
     hidden: Sequence[int] | None = None,
     resume: bool = True,
     progress: bool = False,
+    baselines: bool = True,
 ) -> TrainingRun:
-    """Train the usual network for the data, store it in the folder, and measure it."""
+    """Train the usual network for the data, store it in the folder, and measure it.
+
+    baselines: beside logistic regression and boosting on the same rows; tables only.
+    """
     table = data.train.x.ndim == 2
     is_valid = hidden is None or not chosen.linear
     require(is_valid, WHERE, "hidden", "left out for a linear model", hidden)
@@ -84,8 +98,11 @@ def train(
         resume=resume,
         explainer=None if table else default_explainer(data, of="probability"),
         progress=progress,
+        baselines=baselines and table,
     )
     record = done.record
+    stored = None if done.trained is None else done.trained.baselines
+    beside: Baselines | Literal[False] | None = stored if baselines else False
     return TrainingRun(
         folder=os.fspath(out),
         table=data.schema is not None,
@@ -94,7 +111,7 @@ def train(
         epochs=record["epochs_done"],
         seconds=record["seconds"],
         stopped=record["stopped"],
-        report=report(done.model, data, k=k, radius=radius, progress=progress),
+        report=report(done.model, data, k=k, radius=radius, progress=progress, baselines=beside),
     )
 
 
@@ -115,6 +132,26 @@ def widths(text: str | None) -> tuple[int, ...] | None:
     is_valid = all(part.isascii() and part.isdigit() and len(part) < 10 for part in parts)
     require(is_valid, WHERE, "hidden", "whole numbers with commas between, as 32,32", text)
     return tuple(int(part) for part in parts)
+
+
+def column_names(text: str | None) -> list[str]:
+    """Names of columns, from "sex,ID"."""
+    return [] if text is None else [part.strip() for part in text.split(",") if part.strip()]
+
+
+def column_kinds(text: str | None) -> dict[str, str]:
+    """Kinds of columns, from "zip=category,age=number"."""
+    pairs = [part.partition("=") for part in column_names(text)]
+    for name, sign, kind in pairs:
+        is_valid = bool(name and sign and kind)
+        require(is_valid, WHERE, "kinds", "of the form column=kind, as zip=category", text)
+    return {name.strip(): kind.strip() for name, _, kind in pairs}
+
+
+def ignored_columns(data: Data) -> str:
+    """What of a table is no feature, and why, in a sentence; empty where all is."""
+    dropped = () if data.schema is None else data.schema.dropped
+    return "; ".join(f"{name} ({reason})" for name, reason in dropped)
 
 
 def _value(text: str) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +12,9 @@ from torch import Tensor, nn
 from r2et.data import Schema, apply_schema
 from r2et.errors import require
 from r2et.models import load_extra, load_model
+from r2et.models.folder import folder_path
+from r2et.train.baselines import Baselines
+from r2et.train.seen_rows import SeenRows
 
 NEEDED = ("k", "radius", "recipe", "data", "names", "classes", "schema")
 
@@ -25,6 +29,7 @@ class Trained:
     classes: labels in the order of its outputs.
     schema: how a table's cells become x; None for other data.
     extra: everything that was stored with it.
+    seen: fingerprints of the rows it was trained on, and its test rows; None where they are gone.
     """
 
     model: nn.Module
@@ -36,6 +41,13 @@ class Trained:
     classes: tuple[str, ...]
     schema: Schema | None
     extra: dict[str, Any]
+    seen: SeenRows | None = None
+
+    @property
+    def baselines(self) -> Baselines | None:
+        """What logistic regression and boosting reach, fitted on its training rows."""
+        stored = self.extra.get("baselines")
+        return None if stored is None else Baselines.from_json(stored)
 
     def read(self, source: Any, **writing: Any) -> tuple[Tensor, Tensor | None]:
         """Rows of a file or DataFrame as x and, where it has the target, y: see apply_schema."""
@@ -52,6 +64,13 @@ def load_trained(folder: str | os.PathLike[str]) -> Trained:
     expected = "one that fit or `r2et train` has written"
     got = f"{folder}, whose model.json does not say {', '.join(lacking)}"
     require(not lacking, "load_trained", "folder", expected, got)
+    name = extra.get("rows")
+    seen = None if name is None else SeenRows.load(folder_path("load_trained", folder) / str(name))
+    return described(model, extra, seen)
+
+
+def described(model: nn.Module, extra: Mapping[str, Any], seen: SeenRows | None) -> Trained:
+    """A network together with what its training stores beside it."""
     schema = extra["schema"]
     return Trained(
         model=model,
@@ -62,5 +81,6 @@ def load_trained(folder: str | os.PathLike[str]) -> Trained:
         names=tuple(extra["names"]),
         classes=tuple(extra["classes"]),
         schema=None if schema is None else Schema.from_json(schema),
-        extra=extra,
+        extra=dict(extra),
+        seen=seen,
     )

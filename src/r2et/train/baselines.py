@@ -1,0 +1,144 @@
+"""Honest baselines of a table: logistic regression and boosting, fitted on the training rows."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import StandardScaler
+from torch import Tensor
+
+from r2et.data import Data, Split
+from r2et.metrics import auc_of_logits
+
+NUMBERS = 2**24  # how much a baseline is shown
+MOST_CLASSES = 20  # boosting grows a forest for each
+LEAST = -1e6  # the log-probability of what a model calls impossible
+BOOSTING = {"max_iter": 100, "learning_rate": 0.1, "early_stopping": True}
+
+
+@dataclass(frozen=True, eq=False)
+class Logistic:
+    """A logistic regression: logits = x @ weight.T + bias, ready to score any rows.
+
+    weight, bias: (C, n) and (C,), of float64.
+    auc_val, auc_test: of the parts of the data it was fitted on; None where one has one class.
+    """
+
+    weight: Tensor
+    bias: Tensor
+    auc_val: float | None = None
+    auc_test: float | None = None
+
+    def logits(self, x: Tensor) -> Tensor:
+        """(B, C) of rows x (B, n)."""
+        return x.detach().cpu().flatten(1).double() @ self.weight.T + self.bias
+
+    def auc(self, split: Split) -> float | None:
+        """AUC of labelled rows; None where these have one class, or there are none."""
+        return auc_of_logits(self.logits(split.x), split.y.cpu()) if len(split.y) else None
+
+
+@dataclass(frozen=True)
+class Boosting:
+    """What scikit-learn's HistGradientBoostingClassifier reaches on the same rows.
+
+    settings, seed: with them it can be fitted again.
+    """
+
+    settings: dict[str, Any]
+    seed: int
+    auc_val: float | None
+    auc_test: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class Baselines:
+    """What simpler and stronger models make of the training rows; boosting may be left out."""
+
+    logistic: Logistic
+    boosting: Boosting | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        logistic = {
+            "weight": self.logistic.weight.tolist(),
+            "bias": self.logistic.bias.tolist(),
+            "auc_val": self.logistic.auc_val,
+            "auc_test": self.logistic.auc_test,
+        }
+        boosting = None if self.boosting is None else asdict(self.boosting)
+        return {"logistic": logistic, "boosting": boosting}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Baselines:
+        """What to_json described."""
+        logistic, boosting = dict(data["logistic"]), data["boosting"]
+        for name in ("weight", "bias"):
+            logistic[name] = torch.tensor(logistic[name], dtype=torch.float64)
+        return cls(Logistic(**logistic), None if boosting is None else Boosting(**boosting))
+
+
+def fit_baselines(
+    data: Data, *, seed: int = 0, weights: Tensor | None = None, boosting: bool = True
+) -> Baselines:
+    """Fit both on data.train; weights: of its rows (B,). boosting: False leaves that one out."""
+    rows = max(1, NUMBERS // data.train.x[0].numel())
+    x = data.train.x[:rows].flatten(1).double().cpu().numpy()
+    y = data.train.y[:rows].cpu().numpy()
+    weight = None if weights is None else weights[:rows].double().cpu().numpy()
+    count = max(len(data.classes), int(data.train.y.max()) + 1)
+    linear = _logistic(x, y, weight, count)
+    scored = Logistic(linear.weight, linear.bias, linear.auc(data.val), linear.auc(data.test))
+    few = len(np.unique(y)) <= MOST_CLASSES
+    return Baselines(scored, _boosting(data, x, y, weight, seed) if boosting and few else None)
+
+
+def _logistic(
+    x: NDArray[np.float64], y: NDArray[np.int64], weight: NDArray[np.float64] | None, count: int
+) -> Logistic:
+    """Fitted on scaled features; the scaling goes into its weights."""
+    scaler = StandardScaler().fit(x)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = LogisticRegression(max_iter=1000).fit(scaler.transform(x), y, weight)
+    slopes = model.coef_ / scaler.scale_
+    shifts = model.intercept_ - slopes @ scaler.mean_
+    if len(model.classes_) == 2:  # scikit-learn has the log-odds of the second class alone
+        slopes, shifts = np.vstack([0 * slopes, slopes]), np.append(0 * shifts, shifts)
+    # A class that the rows lack is never the likely one.
+    all_slopes, all_shifts = np.zeros((count, x.shape[1])), np.full(count, LEAST)
+    all_slopes[model.classes_], all_shifts[model.classes_] = slopes, shifts
+    return Logistic(torch.from_numpy(all_slopes), torch.from_numpy(all_shifts))
+
+
+def _boosting(
+    data: Data,
+    x: NDArray[np.float64],
+    y: NDArray[np.int64],
+    weight: NDArray[np.float64] | None,
+    seed: int,
+) -> Boosting:
+    least = int(np.unique(y, return_counts=True)[1].min())
+    # Stopping early takes rows of every class to stop by.
+    settings = BOOSTING | {"early_stopping": BOOSTING["early_stopping"] and least >= 20}
+    model = HistGradientBoostingClassifier(**settings, random_state=seed).fit(x, y, weight)
+
+    def auc(split: Split) -> float | None:
+        if not len(split.y):
+            return None
+        shares = model.predict_proba(split.x.flatten(1).double().cpu().numpy())
+        logits = torch.full((len(shares), int(max(*y, *split.y.tolist())) + 1), LEAST).double()
+        logs = np.log(np.clip(shares, 1e-300, None))
+        logits[:, torch.from_numpy(model.classes_)] = torch.from_numpy(logs)
+        return auc_of_logits(logits, split.y.cpu())
+
+    return Boosting(settings, seed, auc(data.val), auc(data.test))
