@@ -113,9 +113,9 @@ def test_enumeration_and_attack_are_the_brute_force_worst(switches, k):
     assert summary["changed_share"] == pytest.approx(np.mean([w < 1 for w in worst]))
     assert summary["certified_share"] == pytest.approx(np.mean([w == 1 for w in worst]))
     most = max(count for _, count in expected)
-    assert f"for all 12 rows every row that these changes allow was tried (at most {most} each" in (
-        result.result["proof"].lower()
-    )
+    proof = result.result["proof"]
+    assert proof.startswith("For all 12 rows every change that is allowed was tried, one by one")
+    assert f"(at most {most} each, the row itself included)" in proof
 
 
 def test_a_network_that_makes_it_all_by_one_category():
@@ -195,7 +195,7 @@ def test_numbers_of_any_value_are_certified_switch_by_switch():
     assert gridded.result["rows"]["index"] == index.tolist()
     tried = torch.tensor(gridded.result["rows"]["precision_strong"])
     assert bool((tried >= proved - 1e-9).all())
-    assert gridded.result["proof"].startswith("For all 10 rows every row")
+    assert gridded.result["proof"].startswith("For all 10 rows every change")
 
 
 def test_a_switched_row_whose_top_k_differs_is_not_proved():
@@ -246,7 +246,7 @@ def test_rows_that_are_too_many_to_try_count_as_not_proved(monkeypatch):
     assert 0 < len(few) < 8
     assert result.summary()["certified_share"] <= len(few) / 8
     assert result.result["counts"]["certified_share"] == 8
-    assert f"for {len(few)} of 8 rows every row" in result.result["proof"].lower()
+    assert f"for {len(few)} of 8 rows every change" in result.result["proof"].lower()
     assert f"(for {8 - len(few)} of 8 rows)" in str(result)
 
 

@@ -20,8 +20,9 @@ METHOD = (
         "What the proof says",
         "Up to the proved radius there is no change of the input at all, found or not found, that"
         " alters the set of the top k. It bounds every value inside the network over all those"
-        " changes at once, rounding included. Where the bounds are too wide, a stable row stays"
-        " unproved: it is then counted as unknown.",
+        " changes at once, rounding included. Of changes in a table's own units either every one is"
+        " tried, or all are bounded; the page says which. Where the bounds are too wide, a stable"
+        " row stays unproved: it is then counted as unknown.",
     ),
     (
         "What lies between",

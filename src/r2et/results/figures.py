@@ -88,7 +88,7 @@ BUILT_IN = (
         "Stability",
         Figure(
             "certified_share", "Rows proved", "proved share", HIGHER,
-            "Rows whose whole top k provably stays, whatever the change within the radius.",
+            "Rows whose whole top k provably stays, whatever change is made of those allowed.",
             line="rows whose whole top {k} is proved",
         ),
         Figure(

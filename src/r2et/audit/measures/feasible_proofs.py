@@ -166,8 +166,9 @@ def settle(columns: Columns, settings: AuditSettings) -> tuple[str | None, list[
     if bool(tried.any()):
         most = int(points[tried].max())
         parts.append(
-            f"for {_some(int(tried.sum()), total)} every row that these changes allow was tried (at"
-            f" most {most} each, itself included), and those with the same decision were looked at"
+            f"for {_some(int(tried.sum()), total)} every change that is allowed was tried, one by"
+            f" one (at most {most} each, the row itself included); those that keep the decision"
+            " count"
         )
     balls = way == CERTIFIED
     if bool(balls.any()):
