@@ -20,6 +20,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from r2et import R2ETClassifier, audit
 from r2et.attack import StrongAttack
+from r2et.defaults import RADIUS
 from r2et.errors import InputError
 from r2et.explain import Concept, Gradient, IntegratedGradients
 from r2et.rank import precision_at_k
@@ -262,7 +263,7 @@ def test_audit_is_of_the_network_at_the_estimators_settings(table, fitted):
     x, y = table
     found = fitted.audit(x[:20], y[:20], k=2, budget="fast")
     told = found.summary()
-    assert (told["rows"], told["k"], told["radius"]) == (20, 2, 1.0)
+    assert (told["rows"], told["k"], told["radius"]) == (20, 2, RADIUS)
     assert found.result["names"] == [str(name) for name in fitted.feature_names_in_]
     assert found.result["classes"] == ["bad", "good"]
     direct = audit(
@@ -270,7 +271,7 @@ def test_audit_is_of_the_network_at_the_estimators_settings(table, fitted):
         fitted.inputs(x[:20]),
         np.searchsorted(fitted.classes_, y[:20]),
         k=2,
-        region=L2(1.0),
+        region=L2(RADIUS),
         budget="fast",
     )
     assert direct.summary() == told

@@ -9,6 +9,7 @@ import r2et
 LAYERS = [
     # What everything stands on, and knows of nothing else.
     "version",
+    "defaults",
     "errors",
     "wording",
     "files",

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from r2et.audit import Audit, audit
 from r2et.data import Data, Origin, Split
+from r2et.defaults import RADIUS, RECIPE, K
 from r2et.errors import require
 from r2et.explain import Explainer, Gradient
 from r2et.models import MLP
@@ -61,9 +62,9 @@ class R2ETClassifier(ClassifierMixin, BaseEstimator):
 
     def __init__(
         self,
-        k: int = 8,
-        recipe: str | Recipe = "certified",
-        radius: float = 1.0,
+        k: int = K,
+        recipe: str | Recipe = RECIPE,
+        radius: float = RADIUS,
         random_state: Any = None,
         *,
         hidden: Sequence[int] | None = None,

@@ -6,6 +6,7 @@ import pytest
 
 from audits import audit, skipped, tabular
 from r2et import wording as numbers
+from r2et.report.page import html
 from r2et.report.rows import _bracket
 from r2et.report.shares import (
     Shares,
@@ -15,7 +16,7 @@ from r2et.report.shares import (
     shares_at_radius,
 )
 from r2et.report.summary_table import cards, span, written
-from r2et.report.words import cautions, listed, verdict
+from r2et.report.words import cautions, listed, sets, verdict
 from r2et.results import FIGURES, UNITS
 from r2et.wording import lowered
 
@@ -249,3 +250,11 @@ MOVES = "2 in age and one category"
 )
 def test_the_verdict_of_changes_a_row_could_have(shares, sentence):
     assert verdict({"k": 3, "radius": None}, shares, MOVES) == sentence
+
+
+def test_sets_are_told_apart_from_orders():
+    proved = shares_at_radius(tabular())
+    assert "set of reasons" in sets({"k": 3}, proved)
+    assert sets({"k": 1}, proved) == ""
+    assert "as a set" in FIGURES["certified_share"].line
+    assert "they may change places" in html([tabular()])

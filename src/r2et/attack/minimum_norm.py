@@ -19,6 +19,7 @@ from r2et.attack.problem import AttackProblem
 from r2et.attack.random_search import scatter
 from r2et.attack.strong import PLANS, Budget, Plan, StrongAttack
 from r2et.attack.surrogate import surrogates
+from r2et.defaults import BUDGET
 from r2et.errors import require
 from r2et.explain import Explainer
 from r2et.region import as_ball
@@ -42,7 +43,7 @@ class MinimumNorm(Attack):
         through: take gradients of this explanation instead of the attacked one.
     """
 
-    budget: Budget = "standard"
+    budget: Budget = BUDGET
     through: Explainer | None = None
 
     def __post_init__(self) -> None:

@@ -17,6 +17,7 @@ from r2et.attack.pgd import ProjectedDescent
 from r2et.attack.problem import AttackProblem, Objective
 from r2et.attack.random_search import scatter
 from r2et.attack.surrogate import surrogates
+from r2et.defaults import BUDGET
 from r2et.errors import require
 from r2et.explain import Explainer
 from r2et.region import as_ball
@@ -83,7 +84,7 @@ class StrongAttack(Attack):
             papers' Table 2).
     """
 
-    budget: Budget = "standard"
+    budget: Budget = BUDGET
     through: Explainer | None = None
 
     def __post_init__(self) -> None:

@@ -14,6 +14,7 @@ from r2et.attack import MinimumNorm
 from r2et.audit.loading import LoadedModel, open_rows
 from r2et.certify import IntervalCertifier
 from r2et.checks import check_model_input
+from r2et.defaults import BUDGET
 from r2et.errors import InputError, require
 from r2et.explain import Explainer, Gradient
 from r2et.files import check_writable
@@ -94,7 +95,7 @@ def bracket(
     norm: Literal["l2", "linf"] = "l2",
     limit: float = 3.0,
     explainer: Explainer | None = None,
-    budget: Literal["fast", "standard", "thorough"] = "fast",
+    budget: Literal["fast", "standard", "thorough"] = BUDGET,
     progress: bool = False,
 ) -> Bracket:
     """Certify and attack the top k of each row of x (B, n)."""

@@ -22,6 +22,7 @@ from r2et.audit.model_audit import Audit
 from r2et.audit.moves import feasible_moves
 from r2et.audit.run import audit
 from r2et.config import Configurable, config_key
+from r2et.defaults import RADIUS
 from r2et.errors import InputError, require
 from r2et.files import check_writable
 from r2et.models.weights import weights_digest
@@ -179,7 +180,7 @@ class Request(Configurable):
             return k, feasible_moves(schema, self.moves, self.switches, self.frozen)
         radius = self.radius
         if radius is None:
-            radius = 0.3 if trained is None else trained.radius
+            radius = RADIUS if trained is None else trained.radius
         ball = L2 if self.norm == "l2" else Linf
         frozen = [] if self.frozen is None else columns_called(self.frozen, data.names, data.x[0])
         return k, ball(radius, bounds=_pair(self.bounds), frozen=frozen)

@@ -38,6 +38,7 @@ from r2et.audit.subgroups import calibration, check_by, check_ids, grouped_by
 from r2et.audit.subject import Subject
 from r2et.audit.summary import curve, summarize
 from r2et.checks import as_real, as_whole, check_k
+from r2et.defaults import BUDGET, RADIUS
 from r2et.engine import Engine, Lost
 from r2et.engine import engine as open_engine
 from r2et.errors import R2ETError, require
@@ -66,7 +67,7 @@ def audit(
     k: int | None = None,
     region: Region | None = None,
     explainer: Explainer | ScoresFunction | None = None,
-    budget: Budget = "standard",
+    budget: Budget = BUDGET,
     minutes: float | None = None,
     rows: int | None = None,
     seed: int = 0,
@@ -90,7 +91,7 @@ def audit(
     model: a module, or what `fit` or `load_trained` gave: of that k, region, names and classes are
     those of its training unless given, x the test part, and rows that it was trained or validated
     on are left out; all_rows=True audits them too, and the result says so. Of a module k is given,
-    and region is L2(1.0) unless given.
+    and region is L2(0.3) unless given.
 
     x: (B, ...) rows as a tensor, array or DataFrame, or batches of them such as a DataLoader;
     y: their classes, 0, 1, ... (in a DataLoader, its second part). explainer: Gradient() for
@@ -127,7 +128,7 @@ def audit(
         classes = (trained.classes or None) if classes is None else classes
         names = (trained.names or None) if names is None and explainer is None else names
         schema = trained.schema if schema is None else schema
-    region = L2(1.0) if region is None else region
+    region = L2(RADIUS) if region is None else region
     require(k is not None, WHERE, "k", "given for a model whose training is not known", "nothing")
     assert k is not None
     source = InputRows(model, x, y, rows, subject.seen, all_rows=all_rows)

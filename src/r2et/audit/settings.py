@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import nn
@@ -13,6 +13,7 @@ from torch import nn
 from r2et.attack.strong import PLANS, Budget
 from r2et.audit.moves import words_of
 from r2et.config import Configurable
+from r2et.defaults import BUDGET, RADIUS
 from r2et.errors import InputError, require
 from r2et.explain import Explainer, Gradient
 from r2et.region import L2, Feasible, NormBall, Region, as_ball
@@ -43,10 +44,12 @@ class AuditSettings(Configurable):
     baseline: what a removed feature is set to.
     """
 
+    config_version: ClassVar[int] = 2  # 1: the default region was the papers', of radius 1
+
     k: int
-    region: Region = field(default=L2(1.0))
+    region: Region = field(default=L2(RADIUS))
     explainer: Explainer = field(default=Gradient())
-    budget: Budget = "standard"
+    budget: Budget = BUDGET
     seed: int = 0
     chunk: int = 256
     limit: float = BEYOND

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import typer
 
+from r2et.defaults import BUDGET, RADIUS
+
 BAD, GATE = 2, 3  # exit codes of what went wrong, and of a failed gate
 GATES = typer.Option(
     [],
@@ -34,7 +36,9 @@ def command(
         " of the model's training.",
     ),
     k: int = typer.Option(None, help="How many reasons; by default those of the training."),
-    radius: float = typer.Option(None, help="How far inputs may move; by default as in training."),
+    radius: float = typer.Option(
+        None, help=f"How far inputs may move; by default as in training, else {RADIUS:g}."
+    ),
     norm: str = typer.Option("l2", help="l2 or linf."),
     bounds: str = typer.Option(None, help="Least and greatest value of every feature, as 0,1."),
     frozen: str = typer.Option(None, help="Columns that stay as they are, as age,sex."),
@@ -55,7 +59,7 @@ def command(
     ),
     rows: int = typer.Option(None, help="Audit so many rows, drawn at random."),
     minutes: float = typer.Option(None, help="About how long it may take."),
-    budget: str = typer.Option("standard", help="Of each attack: fast, standard or thorough."),
+    budget: str = typer.Option(BUDGET, help="Of each attack: fast, standard or thorough."),
     seed: int = typer.Option(0, help="Of everything random."),
     engine: str = typer.Option("processes", help="serial, processes or ray."),
     workers: int = typer.Option(None, help="How many processes; by default one per core."),

@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from r2et.defaults import BUDGET
 from r2et.wording import floored_percent, lowered_fixed, proved_radius
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ def command(
     norm: str = typer.Option("l2", help="l2 or linf."),
     rows: int = typer.Option(200, help="How many rows to look at, from the first on."),
     limit: float = typer.Option(3.0, help="The largest radius that is of interest."),
-    budget: str = typer.Option("fast", help="Of the attack: fast, standard or thorough."),
+    budget: str = typer.Option(BUDGET, help="Of the attack: fast, standard or thorough."),
     figure: str = typer.Option(None, help="Also draw the curve, as a .png or .svg file."),
     as_json: bool = typer.Option(False, "--json", help="Print the result as JSON."),
 ) -> None:

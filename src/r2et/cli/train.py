@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from r2et.defaults import PICTURE_RECIPE, RADIUS, RECIPE
 from r2et.wording import below_logistic
 
 if TYPE_CHECKING:
@@ -34,9 +35,9 @@ def command(
     ),
     k: int = typer.Option(None, help="How many reasons hold still; by default the data's."),
     recipe: str = typer.Option(
-        None, help="How to train: by default certified for tables, r2et for others."
+        None, help=f"How to train: by default {RECIPE} for tables, {PICTURE_RECIPE} for others."
     ),
-    radius: float = typer.Option(0.3, help="How far a row may move, in features from 0 to 1."),
+    radius: float = typer.Option(RADIUS, help="How far a row may move, in features from 0 to 1."),
     epochs: int = typer.Option(None, help="Passes over the data; by default the recipe's."),
     seed: int = typer.Option(0, min=0, max=2**32 - 1, help="Seed of weights and batches."),
     hidden: str = typer.Option(None, help="Widths of hidden layers, as 32,32."),
@@ -87,7 +88,7 @@ def command(
             table = dataset.train.x.ndim == 2
             if table:
                 torch.set_num_threads(1)  # a tiny network: threads only get in each other's way
-            chosen = known or changed("certified" if table else "r2et", change)
+            chosen = known or changed(RECIPE if table else PICTURE_RECIPE, change)
             done = train(
                 dataset,
                 chosen,

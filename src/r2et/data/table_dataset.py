@@ -24,6 +24,7 @@ from r2et.data.numerals import same_number
 from r2et.data.raw_table import RawTable, SchemaRows
 from r2et.data.schema import Schema
 from r2et.data.values import Labels, label
+from r2et.defaults import K
 from r2et.errors import printable, require
 
 MOST_CLASSES = 100
@@ -97,7 +98,7 @@ def load_table(
     order = np.concatenate(shuffled)
     x = schema.encode(SchemaRows(table, schema, order), where)
     y = schema.encode_target(Labels(labels.names, labels.codes[order]), where)
-    k = min(8, len(schema.names) - 1) if k is None else k
+    k = min(K, len(schema.names) - 1) if k is None else k
     check_k(where, k, len(schema.names))
     lost = table.rows - len(order)
     note = f"{lost} of {table.rows} rows without a {target} left out"

@@ -49,7 +49,10 @@ GLOSSARY = (
     ("Attack", "A search for a small change that alters the reasons but not the decision."),
     ("AUC", "Area under the ROC curve: 0.5 is guessing, 1 is perfect."),
     ("Broken", "An attack changed the reasons of the row within the radius."),
-    ("Certified, proved", "No change within the radius can alter the set of reasons."),
+    (
+        "Certified, proved",
+        "No change within the radius can alter the set of reasons; their order it may.",
+    ),
     (
         "Confidence interval",
         "Where the figure would lie for other rows of the same kind: exact for shares of rows, by"

@@ -114,6 +114,7 @@ def _view(audit: AuditResult, name: str) -> dict[str, Any]:
         "proof": audit.get("proof"),
         "included": INCLUDED if is_included(audit) else "",
         "loud": words.loud(audit),
+        "sets": words.sets(summary, shares),
         "cautions": [
             *words.cautions(summary, shares, class_count(audit)),
             *(audit.get("notes") or ()),

@@ -106,6 +106,14 @@ def _moves_verdict(shares: Shares, moves: str, the_reasons: str) -> str:
     )
 
 
+def sets(summary: Mapping[str, Any], shares: Shares) -> str:
+    """What stays: the set of reasons, not their order; of one reason there is no difference."""
+    if summary["k"] == 1 or not (shares.proof or shares.attack):
+        return ""
+    verb = "proved" if shares.proof else "attacked"
+    return f"What is {verb} is the set of reasons: within it they may change places."
+
+
 def _rows(share: float, some: str, every: str, none: str) -> str:
     return {0.0: none, 1.0: every}.get(share, some)
 

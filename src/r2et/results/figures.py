@@ -88,12 +88,13 @@ BUILT_IN = (
         "Stability",
         Figure(
             "certified_share", "Rows proved", "proved share", HIGHER,
-            "Rows whose whole top k provably stays, whatever change is made of those allowed.",
-            line="rows whose whole top {k} is proved",
+            "Rows whose whole top k provably stays, whatever change is made of those allowed: the"
+            " set of reasons, not their order within it.",
+            line="rows whose top {k} is proved, as a set",
         ),
         Figure(
             "certified_precision", "Proved precision", "proved share", HIGHER,
-            "Share of the top k that provably stays, on average over rows.",
+            "Share of the top k that provably stays among the top k, on average over rows.",
             line="P@{k}, proved at least",
         ),
         Figure(
@@ -118,7 +119,7 @@ BUILT_IN = (
         ),
         Figure(
             "radius_certified_median", "Proved radius, median", "proved radius", HIGHER,
-            "For half of the rows no change up to this size can alter the top k.",
+            "For half of the rows no change up to this size can alter the set of the top k.",
             line="median radius proved",
         ),
         Figure(

@@ -17,6 +17,7 @@ import torch
 from torch import nn
 
 from r2et.data import Data
+from r2et.defaults import RADIUS, RECIPE
 from r2et.errors import require
 from r2et.explain import Explainer
 from r2et.lock import reserved
@@ -58,10 +59,10 @@ class Fit:
 def fit(
     model: nn.Module | None,
     data: Data,
-    recipe: str | Recipe = "certified",
+    recipe: str | Recipe = RECIPE,
     *,
     k: int | None = None,
-    radius: float = 0.3,
+    radius: float = RADIUS,
     epochs: int | None = None,
     seed: int = 0,
     out: str | os.PathLike[str] | None = None,

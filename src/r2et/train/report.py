@@ -9,6 +9,7 @@ from torch import nn
 
 from r2et.attack import StrongAttack
 from r2et.data import Data
+from r2et.defaults import RADIUS
 from r2et.explain import Explainer
 from r2et.metrics import split_auc
 from r2et.models.output import undisturbed
@@ -52,7 +53,7 @@ def report(
     data: Data,
     *,
     k: int | None = None,
-    radius: float = 0.3,
+    radius: float = RADIUS,
     rows: int | None = None,
     explainer: Explainer | None = None,
     progress: bool = False,

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from r2et.data import DATASETS, Data, load, load_table
+from r2et.defaults import RADIUS
 from r2et.errors import require
 from r2et.train.baselines import Baselines
 from r2et.train.defaults import default_explainer, default_network
@@ -70,7 +71,7 @@ def train(
     out: str | os.PathLike[str],
     *,
     k: int | None = None,
-    radius: float = 0.3,
+    radius: float = RADIUS,
     epochs: int | None = None,
     seed: int = 0,
     hidden: Sequence[int] | None = None,
