@@ -41,6 +41,7 @@ LINES = (
     "changed_share",
     "radius_certified_median",
     "radius_attacked_median",
+    "ties",
     "thickness_probability",
     "distinct_top_k",
     "largest_top_k_share",

@@ -30,6 +30,7 @@ from r2et.audit.linear_baseline import LinearBaseline
 from r2et.audit.measures import LATE, MEASURES, MeasureChunk, MeasuredChunk, check_labels
 from r2et.audit.measures.attacks import gradients_note
 from r2et.audit.measures.feasible_proofs import ALL_TRIED, assumptions_of, settle
+from r2et.audit.measures.ties import tie_notes
 from r2et.audit.model_audit import Audit
 from r2et.audit.raw_values import check_table
 from r2et.audit.settings import BEYOND, WHERE, AuditSettings, rows_at_once
@@ -210,8 +211,11 @@ def audit(
             "training_rows": None if source.known is None else source.known.to_dict(),
             "proof": proof,
             "assumptions": assumptions_of(columns),
-            # The feasible search follows no gradients of anything.
-            "notes": [] if settings.moves is not None else _notes(explainer),
+            "notes": [
+                # The feasible search follows no gradients of anything.
+                *([] if settings.moves is not None else _notes(explainer)),
+                *tie_notes(columns, settings),
+            ],
             "durations": durations(parts),
             "inputs": inputs_of_tensors(model, source.x, source.y),
             "rows": row_columns(columns, ids),

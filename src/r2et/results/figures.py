@@ -128,6 +128,12 @@ BUILT_IN = (
             line="median radius attacked",
         ),
         Figure(
+            "ties", "Ties at the border", "count", LOWER,
+            "Rows whose scores of rank k and k + 1 are equal or differ by rounding alone: the order"
+            " of features decides between them, and the smallest change breaks the row.",
+            line="rows tied at the border of the top {k}",
+        ),
+        Figure(
             "thickness", "Thickness", "score", HIGHER,
             "Average lead of the top k over the other features near the row, in score units.",
         ),

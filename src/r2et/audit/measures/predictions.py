@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from r2et.audit.measures.base import AuditedRows, Measure
+from r2et.audit.measures.ties import border_ties, count_of_ties
 from r2et.audit.settings import AuditSettings
 from r2et.audit.statistics import Auc, Columns, Estimate
 from r2et.audit.subgroups import calibration_error
@@ -19,6 +20,7 @@ def clean(rows: AuditedRows) -> Columns:
     sure = log_odds(rows.logits.double(), rows.target).sigmoid()
     top = ranking(rows.scores)[:, : rows.settings.k]
     columns = {"target": rows.target, "probability": sure, "top": top, "logits": rows.logits}
+    columns |= border_ties(rows.scores, rows.settings.k)
     return columns if rows.chunk.y is None else {**columns, "label": rows.chunk.y}
 
 
@@ -48,8 +50,9 @@ CLEAN = Measure(
     {
         FIGURES["auc_clean"]: Auc("logits"),
         FIGURES["calibration_error"]: calibration_error,
+        FIGURES["ties"]: count_of_ties,
         FIGURES["distinct_top_k"]: distinct,
         FIGURES["largest_top_k_share"]: largest_share,
     },
-    ("index", "target", "label", "probability", "top"),
+    ("index", "target", "label", "probability", "top", "tied"),
 )
