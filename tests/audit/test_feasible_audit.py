@@ -14,6 +14,7 @@ from r2et import audit
 from r2et.audit import Audit
 from r2et.audit.concatenate import check_bracket
 from r2et.audit.measures import feasible_proofs
+from r2et.certify import IntervalCertifier
 from r2et.data import Column, Schema
 from r2et.errors import InputError
 from r2et.explain import Gradient, SmoothGrad
@@ -96,7 +97,8 @@ def brute_force(model, raw, row, k, **changes):
 
 
 @pytest.mark.parametrize(("switches", "k"), [(0, 2), (1, 2), (2, 3)])
-def test_enumeration_and_attack_are_the_brute_force_worst(switches, k):
+def test_enumeration_and_attack_are_the_brute_force_worst(switches, k, monkeypatch):
+    monkeypatch.setattr(feasible_proofs, "CHUNK_NUMBERS", 400)  # several blocks of points
     raw, model = people(12, seed=k), network(8, seed=switches)
     region = Feasible(TINY, moves={"age": 2, "hours": 1}, switches=switches)
     result = audit(model, TINY.encode(raw).double(), k=k, region=region, budget="fast")
@@ -196,6 +198,26 @@ def test_numbers_of_any_value_are_certified_switch_by_switch():
     tried = torch.tensor(gridded.result["rows"]["precision_strong"])
     assert bool((tried >= proved - 1e-9).all())
     assert gridded.result["proof"].startswith("For all 10 rows every change")
+
+
+def test_the_ball_of_a_certificate_holds_the_whole_move():
+    # One number, no switches: a row is proved exactly where its certified radius is its move.
+    x, model = TINY.encode(people(40, seed=6)).double(), network(8, seed=1, scale=0.5)
+    region = Feasible(TINY, moves={"debt": 12.0})
+    columns = audit(model, x, k=2, region=region, budget="fast").result["rows"]
+    proved = torch.tensor(columns["certified_precision"]) == 1
+    rows = x[columns["index"]]
+    reach = region.box(rows)[:, 3]
+    assert torch.equal(
+        reach, torch.maximum(rows[:, 3].clamp(max=0.24), (1 - rows[:, 3]).clamp(max=0.24))
+    )
+    radius = IntervalCertifier(limit=1.0)(model, Gradient(), rows, k=2).radius
+    assert bool((radius[proved] >= 0.97 * reach[proved]).all())
+    assert bool(proved[radius >= 1.03 * reach].all())
+    assert 4 < int(proved.sum()) < 36
+    broken = torch.tensor(columns["precision_strong"]) < 1
+    assert bool(broken.any())
+    assert not bool((proved & broken).any())
 
 
 def test_a_switched_row_whose_top_k_differs_is_not_proved():
