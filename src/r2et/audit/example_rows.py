@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from r2et.attack import StrongAttack
+from r2et.audit.decision import AtCutoff
 from r2et.audit.measures import worst_first
 from r2et.audit.measures.chunk import ORDINARY, WORST
 from r2et.audit.measures.proofs import OUTWARD, proved
@@ -104,7 +105,10 @@ def _add_step(
     sound: Tensor | None,
 ) -> None:
     best, target = rows
-    sure = log_odds(batched_logits(model, best, WHERE).double(), target.cpu()).sigmoid()
+    # How sure the model is, which no cut-off changes.
+    own = model.model if isinstance(model, AtCutoff) else model
+    logits = batched_logits(own, best, WHERE)
+    sure = log_odds(logits.double(), target.cpu()).sigmoid()
     for i, row in enumerate(examples):
         row["steps"].append(
             {

@@ -131,7 +131,10 @@ class Audit:
     def _changes_allowed(self) -> str:
         """How far rows were moved: a radius, or what may change of a table."""
         radius = self.result["summary"].get("radius")
-        return str(self.result["settings"]["region"]) if radius is None else f"radius {radius:g}"
+        settings = self.result["settings"]
+        moved = str(settings["region"]) if radius is None else f"radius {radius:g}"
+        cutoff = settings.get("cutoff")
+        return moved if cutoff is None else f"{moved}, decided at {cutoff:g}"
 
     def _proof(self) -> list[str]:
         """How rows were proved, where that is no radius."""

@@ -51,6 +51,7 @@ class Request(Configurable):
     moves, switches: in place of a ball, how far columns of the table may move, as "age=2,hours=2",
         and how many categories may change.
     all_rows: audit rows that the model was trained on, too.
+    cutoff: the probability of class 1 from which on it is decided for.
     """
 
     # The bar to pass, and what the result is called, change nothing that is measured.
@@ -73,6 +74,7 @@ class Request(Configurable):
     moves: str | None = None
     switches: int | None = None
     all_rows: bool = False
+    cutoff: float | None = None
 
     def __post_init__(self) -> None:
         require(self.norm in ("l2", "linf"), WHERE, "norm", "l2 or linf", self.norm)
@@ -143,6 +145,7 @@ class Request(Configurable):
                 ids=ids,
                 by=by,
                 all_rows=self.all_rows,
+                cutoff=self.cutoff,
                 **settings,
             )
         known = result.result["inputs"]

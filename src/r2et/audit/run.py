@@ -23,6 +23,7 @@ from r2et.audit.concatenate import (
     left_out,
     row_columns,
 )
+from r2et.audit.decision import AtCutoff
 from r2et.audit.example_rows import example_rows
 from r2et.audit.input_rows import Chunk, InputRows
 from r2et.audit.inputs import inputs_of_tensors
@@ -86,6 +87,7 @@ def audit(
     partial: str | os.PathLike[str] | None = None,
     progress: bool = False,
     all_rows: bool = False,
+    cutoff: float | None = None,
 ) -> Audit:
     """How still the top k explanations of a model hold on rows x, proved and attacked.
 
@@ -93,6 +95,8 @@ def audit(
     those of its training unless given, x the test part, and rows that it was trained or validated
     on are left out; all_rows=True audits them too, and the result says so. Of a module k is given,
     and region is L2(0.3) unless given.
+    cutoff: of two classes, the probability of class 1 from which on it is decided for: an attack
+    has to leave the decision on its side of it, and the reasons are those of the class decided for.
 
     x: (B, ...) rows as a tensor, array or DataFrame, or batches of them such as a DataLoader;
     y: their classes, 0, 1, ... (in a DataLoader, its second part). explainer: Gradient() for
@@ -144,7 +148,17 @@ def audit(
         points = min(region.most, tried) if isinstance(region, Feasible) else None
         size = rows_at_once(model, source.first.numel(), source.total, points)
     limit = BEYOND * getattr(region, "radius", 1.0)
-    settings = AuditSettings(k, region, explainer, budget, seed, size, limit, baseline=baseline)
+    settings = AuditSettings(
+        k,
+        region,
+        explainer,
+        budget,
+        seed,
+        size,
+        limit,
+        baseline=baseline,
+        cutoff=as_real(cutoff),
+    )
     if isinstance(region, Feasible):
         region.check(source.first if source.x is None else source.x)
         schema = region.schema if schema is None else schema
@@ -155,6 +169,9 @@ def audit(
     names = _names("names", source.names if names is None else names, scores.shape[1], "score")
     count = max(2, batched_logits(model, source.first, WHERE).shape[1])
     classes = _names("classes", classes, count, "class of the model")
+    two = cutoff is None or count == 2
+    require(two, WHERE, "cutoff", "left out for a model of more than two classes", cutoff)
+    decided = model if settings.cutoff is None else AtCutoff(model, settings.cutoff)
     check_labels(source.y, count)
     baseline_of(WHERE, baseline, source.first)
     check_k(WHERE, k, scores.shape[1])
@@ -167,7 +184,7 @@ def audit(
     shown = bar("audit", total=source.total, show=progress)
     try:
         with open_engine(engine, workers=workers, address=address) as run, shown as advance:
-            for measured in _measured(run, MeasureChunk(model, settings), waiting, kept):
+            for measured in _measured(run, MeasureChunk(decided, settings), waiting, kept):
                 parts.append(measured)
                 advance(len(measured.columns["index"]))
     finally:
@@ -222,7 +239,7 @@ def audit(
             "calibration": calibration(columns, settings),
             "grouped_by": [grouped_by(name, of, columns, settings) for name, of in by.items()],
             "curve": curve(columns, settings),
-            "shown": example_rows(model, settings, columns, pictured, quick=late, schema=schema),
+            "shown": example_rows(decided, settings, columns, pictured, quick=late, schema=schema),
         }
     )
 

@@ -42,6 +42,8 @@ class AuditSettings(Configurable):
     limit: how far the smallest change is looked for.
     level: of the confidence intervals.
     baseline: what a removed feature is set to.
+    cutoff: the probability of class 1 from which on it is decided for; None is a half, the likelier
+        class.
     """
 
     config_version: ClassVar[int] = 2  # 1: the default region was the papers', of radius 1
@@ -55,6 +57,7 @@ class AuditSettings(Configurable):
     limit: float = BEYOND
     level: float = 0.95
     baseline: Any = 0.0
+    cutoff: float | None = None
 
     def __post_init__(self) -> None:
         if self.moves is None:
@@ -63,6 +66,12 @@ class AuditSettings(Configurable):
         require(is_valid, WHERE, "explainer", "an Explainer of r2et.explain", self.explainer)
         known = isinstance(self.budget, str) and self.budget in PLANS
         require(known, WHERE, "budget", "fast, standard or thorough", self.budget)
+        cutoff = self.cutoff
+        is_valid = cutoff is None or (type(cutoff) is float and 0 < cutoff < 1)
+        require(is_valid, WHERE, "cutoff", "None or a probability above 0 and below 1", cutoff)
+        plain = cutoff is None or getattr(self.explainer, "of", None) != "probability"
+        expected = "one of log-odds with a cut-off: a probability's own slope changes with it"
+        require(plain, WHERE, "explainer", expected, self.explainer)
         whole = type(self.k) is int and self.k > 0
         require(whole, WHERE, "k", "a positive whole number", self.k)
         is_valid = type(self.seed) is int and self.seed >= 0
@@ -121,6 +130,7 @@ class AuditSettings(Configurable):
             "chunk": self.chunk,
             "limit": None if moves else float(self.limit),
             "level": self.level,
+            **({} if self.cutoff is None else {"cutoff": self.cutoff}),
         }
 
 

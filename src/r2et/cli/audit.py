@@ -57,6 +57,9 @@ def command(
     all_rows: bool = typer.Option(
         False, "--all-rows", help="Audit rows that the model was trained on, too."
     ),
+    cutoff: float = typer.Option(
+        None, help="The probability of class 1 from which on it is decided for; by default 0.5."
+    ),
     rows: int = typer.Option(None, help="Audit so many rows, drawn at random."),
     minutes: float = typer.Option(None, help="About how long it may take."),
     budget: str = typer.Option(BUDGET, help="Of each attack: fast, standard or thorough."),
@@ -92,6 +95,7 @@ def command(
         moves=moves,
         switches=switches,
         all_rows=all_rows,
+        cutoff=cutoff,
     )
     notes: list[str] = []
 

@@ -40,14 +40,17 @@ def faithfulness(
     counts: Sequence[int] | None = None,
     absolute: bool = False,
     chunk: int | None = None,
+    target: Tensor | None = None,
 ) -> Faithfulness:
     """dffot, comprehensiveness and sufficiency, from one explanation and one set of removals.
 
     baseline: what removed features are set to, a number or one per entry of an input (the columns'
     means). counts: the set K, how many features are removed; by default 1..n for tables and 1, 5,
     10, 20, 50 % of n otherwise. absolute: as in comprehensiveness. chunk: inputs per forward pass.
+    target: (B,) the classes decided for; by default the predicted ones.
     """
     removal = _Removal("faithfulness", model, explainer, x, baseline, counts, chunk)
+    removal.target = target
     return removal.measure(without=True, only=True, absolute=absolute)
 
 
@@ -131,6 +134,7 @@ class _Removal:
         is_valid = chunk is None or (type(chunk) is int and chunk > 0)
         require(is_valid, where, "chunk", "None or a positive whole number", chunk)
         self.points = chunk or max(1, CHUNK_NUMBERS // x[0].numel())
+        self.target: Tensor | None = None
 
     def measure(self, *, without: bool, only: bool, absolute: bool = False) -> Faithfulness:
         """What was asked for; the rest of the result is empty."""
@@ -141,12 +145,15 @@ class _Removal:
             for start in range(0, len(self.x), rows):
                 with row_numbers(start.__add__):
                     x = self.x[start : start + rows]
-                    parts.append(self._measure(x, without, only, absolute))
+                    target = None if self.target is None else self.target[start : start + rows]
+                    parts.append(self._measure(x, target, without, only, absolute))
         return Faithfulness(*(torch.cat(column) for column in zip(*parts, strict=True)))
 
-    def _measure(self, x: Tensor, without: bool, only: bool, absolute: bool) -> Faithfulness:
+    def _measure(
+        self, x: Tensor, target: Tensor | None, without: bool, only: bool, absolute: bool
+    ) -> Faithfulness:
         out = logits(self.model, x, self.where)
-        target = classes(out)
+        target = classes(out) if target is None else target
         scores = self.explainer(self.model, x, target)
         expected = f"one that gives {self.n} scores for x, one per feature"
         is_valid = scores.shape == (len(x), self.n)

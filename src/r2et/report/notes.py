@@ -81,4 +81,5 @@ SETTINGS = {
     "rows_given": "rows given",
     "rows_asked": "rows asked for",
     "limit": "largest radius searched",
+    "cutoff": "decided for class 1 from probability",
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from r2et.audit.decision import AtCutoff
 from r2et.audit.measures.base import AuditedRows, Measure
 from r2et.audit.statistics import Columns, Mean
 from r2et.metrics import faithfulness as faithfulness_of
@@ -12,7 +13,12 @@ def faithfulness(rows: AuditedRows) -> Columns:
     """DFFOT, comprehensiveness and sufficiency (B.1.4)."""
     s = rows.settings
     measured = faithfulness_of(rows.model, s.explainer, rows.x, baseline=s.baseline)
-    return dict(measured._asdict())
+    if not isinstance(rows.model, AtCutoff):
+        return dict(measured._asdict())
+    # Whether the decision flips is at the cut-off; probabilities are the model's own.
+    target = rows.target.to(rows.x.device)
+    own = faithfulness_of(rows.model.model, s.explainer, rows.x, baseline=s.baseline, target=target)
+    return {**own._asdict(), "dffot": measured.dffot}
 
 
 FAITHFULNESS = Measure(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from r2et.audit.decision import own_logits
 from r2et.audit.measures.base import AuditedRows, Measure
 from r2et.audit.measures.ties import border_ties, count_of_ties
 from r2et.audit.settings import AuditSettings
@@ -17,9 +18,10 @@ from r2et.results import FIGURES
 
 def clean(rows: AuditedRows) -> Columns:
     """The rows as they are: class, probability, reasons."""
-    sure = log_odds(rows.logits.double(), rows.target).sigmoid()
+    logits = own_logits(rows.logits, rows.settings.cutoff)
+    sure = log_odds(logits.double(), rows.target).sigmoid()
     top = ranking(rows.scores)[:, : rows.settings.k]
-    columns = {"target": rows.target, "probability": sure, "top": top, "logits": rows.logits}
+    columns = {"target": rows.target, "probability": sure, "top": top, "logits": logits}
     columns |= border_ties(rows.scores, rows.settings.k)
     return columns if rows.chunk.y is None else {**columns, "label": rows.chunk.y}
 
