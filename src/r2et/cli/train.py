@@ -30,6 +30,7 @@ def command(
     positive: str = typer.Option(None, help="Which of two labels is class 1, as bad."),
     kinds: str = typer.Option(None, help="What columns are, as zip=category,age=number."),
     weights: str = typer.Option(None, help="A column of what each row counts for."),
+    class_weight: str = typer.Option(None, help="balanced: every class counts for as much."),
     test_out: str = typer.Option(
         None, help="Write the test rows here, a CSV or Parquet file in the table's own units."
     ),
@@ -101,6 +102,7 @@ def command(
                 resume=resume,
                 progress=True,
                 baselines=baselines,
+                class_weight=class_weight,
             )
     except KeyboardInterrupt:
         again = "the same command" if resume else "the same command without --no-resume"

@@ -7,11 +7,11 @@ import math
 import os
 import platform
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import nn
@@ -24,6 +24,7 @@ from r2et.lock import reserved
 from r2et.models import save_model, smooth
 from r2et.models.folder import folder_path, make_folder
 from r2et.models.storage import NETWORKS
+from r2et.models.weights import tensors_digest
 from r2et.train.baselines import fit_baselines
 from r2et.train.checkpoint import folder, identity
 from r2et.train.defaults import default_network
@@ -32,6 +33,7 @@ from r2et.train.fit_arguments import check_arguments, check_data, check_model, w
 from r2et.train.loop import SMALLEST, Keep, Loop, TrainingSettings
 from r2et.train.recipe import Recipe
 from r2et.train.recipe import recipe as find_recipe
+from r2et.train.row_weights import row_weights
 from r2et.train.runtime import threads_for
 from r2et.train.seen_rows import SeenRows
 from r2et.train.trained import Trained, described
@@ -76,6 +78,8 @@ def fit(
     save_every: float = 30.0,
     progress: bool = True,
     baselines: bool | None = None,
+    class_weight: Literal["balanced"] | Mapping[str | int, float] | None = None,
+    sample_weight: Any = None,
 ) -> Fit:
     """Train a copy of the model on data.train by a recipe; the model given is left as it is.
 
@@ -94,6 +98,9 @@ def fit(
     fabric: a lightning_fabric.Fabric to train with; under torchrun one is made.
     baselines: of a table, fit logistic regression and boosting on the same rows too, and keep what
     they reach with the model; by default boosting only where there is a folder to keep it in.
+    sample_weight: (rows,) what each training row counts for in the loss, by default data.weights or
+    all alike. class_weight: the same for each class, by its name or number, or "balanced": as if
+    every class had as many rows. Penalties look at all rows alike.
     """
     chosen = find_recipe(recipe)
     check_data(data, labelled=keep in ("best", "above"))
@@ -115,12 +122,15 @@ def fit(
         save_every=save_every,
         progress=progress,
     )
-    config = {
+    config: dict[str, Any] = {
         # The network itself says how wide it is, whoever chose that.
         "recipe": replace(chosen, hidden=None).config(),
         "settings": settings.config(),
         "explainer": (explainer or chosen.explainer).config(),
     }
+    weights = row_weights(data, class_weight, sample_weight)
+    if weights is not None:
+        config["weights"] = tensors_digest({"weights": weights})
     device = next((p.device for p in start.parameters()), torch.device("cpu"))
     distributed = distributed_by(fabric, device)
     most = min(chosen.batch, SMALLEST, len(data.train.y))
@@ -138,7 +148,7 @@ def fit(
                 place.clear()
         distributed.wait()
         saved = None if place is None else place.load()
-        loop = Loop(start, data, chosen, settings, distributed, place, explainer)
+        loop = Loop(start, data, chosen, settings, distributed, place, explainer, weights)
         if saved is not None:
             loop.restore(saved)
         loop.run()
@@ -150,7 +160,9 @@ def fit(
         seen = SeenRows.of(data) if is_table or place is not None else None
         if baselines is not False and is_table and distributed.rank == 0:
             boosting = bool(baselines) or place is not None
-            extra["baselines"] = fit_baselines(data, seed=seed, boosting=boosting).to_json()
+            extra["baselines"] = fit_baselines(
+                data, seed=seed, boosting=boosting, weights=weights
+            ).to_json()
         if place is not None and distributed.rank == 0:
             place.record(record)
             if NETWORKS.get(type(start).__name__) is type(start):

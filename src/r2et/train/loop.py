@@ -75,7 +75,9 @@ class Loop:
         distributed: Distributed,
         folder: Folder | None,
         explainer: Explainer | None = None,
+        weights: Tensor | None = None,
     ) -> None:
+        self.weights = weights
         self.model, self.data, self.recipe, self.settings = model, data, recipe, settings
         self.distributed, self.folder = distributed, folder
         self.state = State()
@@ -160,6 +162,7 @@ class Loop:
                 *self._warmth(total),
                 None if self.reference is None else self.reference.order(mine).to(device),
                 None if noise is None else noise[rank::size].to(device),
+                None if self.weights is None else self.weights[mine].to(device),
             )
         except InputError as error:
             if state.step == 0:  # nothing has been learned: the input itself is at fault

@@ -78,10 +78,12 @@ def train(
     resume: bool = True,
     progress: bool = False,
     baselines: bool = True,
+    class_weight: Any = None,
 ) -> TrainingRun:
     """Train the usual network for the data, store it in the folder, and measure it.
 
     baselines: beside logistic regression and boosting on the same rows; tables only.
+    class_weight: as in fit.
     """
     table = data.train.x.ndim == 2
     is_valid = hidden is None or not chosen.linear
@@ -100,6 +102,7 @@ def train(
         explainer=None if table else default_explainer(data, of="probability"),
         progress=progress,
         baselines=baselines and table,
+        class_weight=class_weight,
     )
     record = done.record
     stored = None if done.trained is None else done.trained.baselines
