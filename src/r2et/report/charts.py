@@ -91,7 +91,7 @@ def curve(
             _area(axes, own, state, axes.path([*low, *reversed(high)]) + "z")
         for style, line in (("safe", proved), ("hit", broken)):
             axes.add('<path class="edge {}" d="{}"/>', style, axes.path(line))
-        axes.grid("size of the change allowed (radius, logarithmic)", "share of rows", _whole)
+        axes.grid("size of the change (radius, logarithmic)", "share of rows", _whole)
         if radius is not None and first[0] <= radius <= last[0]:
             x, top = axes.at(radius, 1)
             axes.add('<path class="here" d="M{} {}V{}"/>', x, top - 6, axes.at(radius, 0)[1])
