@@ -144,7 +144,7 @@ def audit_cost() -> str:
     return f"{table(head, rows)}\n\n{about}. {made_with(stored)}"
 
 
-SHOWN = re.compile(r"rows, radius|AUC|linear model|proved|at most|different|commonest")
+SHOWN = re.compile(r"rows, radius|AUC|of logistic|of boosting|proved|at most|different|commonest")
 
 
 def tour() -> str:
