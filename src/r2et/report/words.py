@@ -84,7 +84,7 @@ def verdict(summary: Mapping[str, Any], shares: Shares, moves: str | None = None
 
 def _moves_verdict(shares: Shares, moves: str, the_reasons: str) -> str:
     proved, unknown, broken = percents((shares.proved, shares.unknown, shares.broken))
-    found = _rows(
+    attacked = _rows(
         shares.broken, f"for {broken} one was found that does", "", "none was found that does"
     )
     form = MOVES_PROVED
@@ -94,7 +94,7 @@ def _moves_verdict(shares: Shares, moves: str, the_reasons: str) -> str:
         moves=moves,
         the_reasons=the_reasons,
         proved=_rows(shares.proved, f"{proved} of rows", "all rows", "no row"),
-        found=found if shares.attack else "no attack was run",
+        found=attacked if shares.attack else "no attack was run",
         broken=_rows(shares.broken, f"{broken} of rows", "all rows", "no row"),
         nothing="no row is" if shares.proof else "nothing was",
         unknown=_rows(
