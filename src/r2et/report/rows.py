@@ -156,12 +156,12 @@ def _title(audit: AuditResult, row: ExampleRow) -> str:
 
 
 def _size(audit: AuditResult, step: ExampleStep) -> dict[str, str]:
-    """How large the change is, beside the slider and in a title."""
+    """How large the change is: beside the slider, in a title, and for a screen reader."""
     radius = significant(step["radius"])
     if moves_of(audit) is None:
-        return {"radius": radius, "at": f"at radius {radius}"}
+        return {"radius": radius, "at": f"at radius {radius}", "spoken": f"radius {radius}"}
     whole = "changed as allowed" if step["radius"] else "unchanged"
-    return {"radius": whole, "at": whole}
+    return {"radius": whole, "at": whole, "spoken": whole}
 
 
 def _where(audit: AuditResult, row: ExampleRow, step: ExampleStep) -> str:

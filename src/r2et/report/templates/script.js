@@ -106,7 +106,7 @@ function start(section) {
   function draw() {
     const row = data.rows[chooser.value], step = row.steps[slider.value];
     output.textContent = step.radius;
-    slider.setAttribute("aria-valuetext", step.at);
+    slider.setAttribute("aria-valuetext", step.spoken);
     [...states.children].forEach((cell, i) => cell.classList.toggle("now", i === +slider.value));
     say.textContent = `${step.where} ${step.say}`;
     section.querySelector(".moved").textContent = step.moved;
