@@ -38,7 +38,7 @@ def test_what_scikit_learn_asks(estimator, check):
 
 
 @pytest.mark.slow
-@parametrize_with_checks([R2ETClassifier(epochs=60)])
+@parametrize_with_checks([R2ETClassifier()])
 def test_what_scikit_learn_asks_of_the_default(estimator, check):
     check(estimator)
 
