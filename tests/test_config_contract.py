@@ -106,7 +106,7 @@ OTHER_SCHEMA = replace(SCHEMA, columns=SCHEMA.columns[:2])
 ALTERNATIVES: tuple[Any, ...] = (
     *(True, False, 1, 2, 7, 0.25, 0.75, 4.0, (0.0, 1.0), (1,), [2], "0,1", {"pay": 0.5}),
     *(Gradient(of="logit"), SmoothGrad(samples=3), L2(0.4), Linf(0.4), SSR()),
-    *(OTHER_SCHEMA, {"n_steps": 3}, ("pay",), {"age": 2.0, "pay": 3.0}, "all"),
+    *(OTHER_SCHEMA, {"n_steps": 3}, ("pay",), ((0, 1),), {"age": 2.0, "pay": 3.0}, "all"),
     *("abs", "signed", "sum", "probability", "closest", "fast", "last", "best", "linf", "left"),
     *("exponential", "exact", "autograd", "difference", "product", "argmax", "none", "uniform"),
     *("DeepLift", "0.weight", "other.csv", "auc_clean", "interval", scores_of_square),

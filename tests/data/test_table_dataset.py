@@ -64,6 +64,7 @@ def test_kinds_names_groups_and_split():
         "joined",
     )
     assert data.groups == ((3, 4, 5),)
+    assert data.columns == ("age", "pay", "owner", "job", "joined")
     assert data.classes == ("good", "late")
     assert [len(p.y) for p in parts(data)] == [280, 60, 60]
     assert data.train.x.dtype == torch.float32

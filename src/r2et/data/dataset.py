@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from os.path import commonprefix
 from typing import NamedTuple
 
 import torch
@@ -41,7 +42,8 @@ class Data:
     """A named data set, split; `k` is how many features its explanations show.
 
     names: one per feature of the flattened x, or empty where it has none (pixels). groups:
-    feature indices of each one-hot column. schema: how raw values became x, for tables only.
+    feature indices of each one-hot column, which explainers take. columns: names of what an
+    explainer with these groups gives scores of. schema: how raw values became x, for tables only.
     classes: labels in the order of y. row_numbers: of a file or DataFrame, which of its rows are
     in each part, from 0. weights: (rows,) of the training rows, where a column has them.
     """
@@ -78,6 +80,19 @@ class Data:
         train, val, test = (Split(*pair) for pair in pairs)
         names, groups, classes = schema.names, schema.groups, schema.classes
         return cls(name, train, val, test, names, groups, k, source, classes, schema, notes)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns, one for each score of an explainer with these `groups`.
+
+        Of a number with a flag for its missing values, the flag is a column of its own.
+        """
+        if self.schema is not None:
+            return tuple(name for column in self.schema.columns for name in column_names(column))
+        firsts = {group[0]: commonprefix([self.names[i] for i in group]) for group in self.groups}
+        later = {i for group in self.groups for i in group[1:]}
+        owned = [(firsts.get(i, ""), name) for i, name in enumerate(self.names) if i not in later]
+        return tuple(prefix.rstrip(" :=_") or name for prefix, name in owned)
 
     @property
     def parts(self) -> tuple[Split, Split, Split]:
@@ -151,6 +166,11 @@ def check_parts(data: Data) -> None:
         inside = int(y.min()) >= 0 and int(y.max()) < len(data.classes)
         require(inside, data.name, "y", f"in 0..{len(data.classes) - 1}", int(y.max()))
     require(0 < data.k < n, data.name, "k", f"in 1..{n - 1} for {n} features", data.k)
+
+
+def column_names(column: Column) -> tuple[str, ...]:
+    """A column's name once for all of its labels; of a number also that of its flag."""
+    return column.features if column.kind in MEASURED else (column.name,)
 
 
 def column_line(column: Column) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -18,6 +18,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from r2et.checks import all_finite, check_model_input
 from r2et.config import Configurable
 from r2et.errors import RowError, require, row_numbers
+from r2et.explain.grouping import as_groups, grouped
 from r2et.explain.reductions import REDUCTIONS, Reduction, normalized
 from r2et.models.output import (
     CHUNK_NUMBERS,
@@ -42,11 +43,15 @@ class Explainer(Configurable, ABC):
         reduce: how an attribution becomes one score per feature (see r2et.explain.reductions).
         normalize: scale each row's absolute scores to sum 1.
         chunk: rows per forward pass; by default as many as hold 2^18 input numbers.
+        groups: the features of each column, as data.groups has them. Their signed attributions are
+            summed before `reduce`, so that scores are (B, columns), in the order of the columns'
+            first features; a feature in no group is a column of its own. None: a score for each.
     """
 
     reduce: Reduction = "abs"
     normalize: bool = False
     chunk: int | None = None
+    groups: Sequence[Sequence[int]] | None = None
 
     config_excluded: ClassVar[tuple[str, ...]] = ("chunk",)
     differentiable: ClassVar[bool] = True
@@ -57,6 +62,9 @@ class Explainer(Configurable, ABC):
         require(known, where, "reduce", f"one of {names}", self.reduce)
         is_valid = self.chunk is None or (isinstance(self.chunk, int) and self.chunk > 0)
         require(is_valid, where, "chunk", "None or a positive whole number", self.chunk)
+        object.__setattr__(self, "groups", as_groups(where, self.groups))
+        is_valid = self.groups is None or self.reduce in ("abs", "signed")
+        require(is_valid, where, "reduce", "abs or signed where groups are given", self.reduce)
 
     def __call__(
         self,
@@ -135,6 +143,8 @@ class Explainer(Configurable, ABC):
 
     def reduced(self, raw: Tensor) -> Tensor:
         """Scores (B, n) of a raw attribution (B, ...), as `reduce` and `normalize` say."""
+        if self.groups is not None:
+            raw = grouped(type(self).__name__, raw, self.groups)  # type: ignore[arg-type]
         scores = REDUCTIONS[self.reduce](raw)
         return normalized(scores) if self.normalize else scores
 

@@ -69,7 +69,8 @@ def equivalent_of(
 
 
 def _gradient(given: dict[str, Any], absolute: object, common: dict[str, Any]) -> Explainer | None:
-    if given or (absolute and common["reduce"] in ("upper", "abs_upper")):
+    summed = common["groups"] is not None or common["reduce"] in ("upper", "abs_upper")
+    if given or (absolute and summed):
         return None
     if absolute and common["reduce"] == "signed":
         common = {**common, "reduce": "abs"}

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, final
 
 import torch
 from torch import Tensor
 
-from r2et.explain.path_gradients import PathExplainer, over_rows
+from r2et.explain.path_gradients import PathExplainer, as_baseline, baseline_of, over_rows
 from r2et.models.output import class_logit, log_odds
 
 
@@ -56,10 +57,20 @@ class Gradient(LocalExplainer):
 @final
 @dataclass(frozen=True, kw_only=True)
 class GradientTimesInput(LocalExplainer):
-    """Grad x Input: each feature's derivative times its value; 0 for a feature that is 0.
+    """Grad x Input: each feature's derivative times its distance from a baseline.
 
-    Its settings are those of Gradient.
+    A contribution, (x - baseline) * gradient: 0 for a feature that is at its baseline. Settings
+    beside this one are those of Gradient.
+
+    Args:
+        baseline: a number or one per feature (flattened), such as the mean of the training rows.
     """
 
+    baseline: float | Sequence[float] = 0.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "baseline", as_baseline("GradientTimesInput", self.baseline))
+
     def multiplier(self, x: Tensor) -> Tensor:
-        return x
+        return x - baseline_of("GradientTimesInput", self.baseline, x)

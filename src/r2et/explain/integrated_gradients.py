@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from r2et.errors import require
-from r2et.explain.path_gradients import PathExplainer
+from r2et.explain.path_gradients import PathExplainer, as_baseline, baseline_of
 
 Rule: TypeAlias = Literal["midpoint", "gauss_legendre", "left", "right", "trapezoid"]
 RULES: tuple[Rule, ...] = ("midpoint", "gauss_legendre", "left", "right", "trapezoid")
@@ -43,14 +43,7 @@ class IntegratedGradients(PathExplainer):
         least = 2 if self.rule == "trapezoid" else 1
         is_valid = isinstance(self.points, int) and self.points >= least
         require(is_valid, where, "points", f"at least {least}", self.points)
-        try:
-            start = torch.as_tensor(self.baseline, dtype=torch.float64)
-        except (TypeError, ValueError, RuntimeError):
-            start = torch.tensor(torch.nan)
-        is_valid = bool(start.isfinite().all()) and start.numel() > 0
-        require(is_valid, where, "baseline", "a finite number, or one per feature", self.baseline)
-        plain = tuple(start.flatten().tolist()) if start.ndim else start.item()
-        object.__setattr__(self, "baseline", plain)
+        object.__setattr__(self, "baseline", as_baseline(where, self.baseline))
 
     def weights(self) -> Tensor:
         return quadrature(self.rule, self.points)[1]
@@ -63,13 +56,7 @@ class IntegratedGradients(PathExplainer):
         return x - self._start(x)
 
     def _start(self, x: Tensor) -> Tensor:
-        start = x.new_tensor(self.baseline)
-        if start.ndim == 0:
-            return start
-        n = x[0].numel()
-        is_valid = len(start) == n
-        require(is_valid, "IntegratedGradients", "baseline", f"a number or {n} of them", len(start))
-        return start.view(x.shape[1:])
+        return baseline_of("IntegratedGradients", self.baseline, x)
 
 
 @lru_cache(maxsize=32)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -160,6 +161,27 @@ def _log_derivative(of: Of, value: Tensor) -> Tensor | None:
     if of == "loss":
         return F.logsigmoid(-value)
     return None
+
+
+def as_baseline(where: str, given: object) -> float | tuple[float, ...]:
+    """A baseline in any form as a number, or one for each feature."""
+    try:
+        start = torch.as_tensor(given, dtype=torch.float64)
+    except (TypeError, ValueError, RuntimeError):
+        start = torch.tensor(torch.nan)
+    is_valid = bool(start.isfinite().all()) and start.numel() > 0
+    require(is_valid, where, "baseline", "a finite number, or one per feature", given)
+    return tuple(start.flatten().tolist()) if start.ndim else start.item()
+
+
+def baseline_of(where: str, baseline: float | Sequence[float], x: Tensor) -> Tensor:
+    """The baseline in x's precision, in a shape that is taken from rows of x."""
+    start = x.new_tensor(baseline)
+    if start.ndim == 0:
+        return start
+    n = x[0].numel()
+    require(len(start) == n, where, "baseline", f"a number or {n} of them", len(start))
+    return start.view(x.shape[1:])
 
 
 def over_rows(rows: Tensor, like: Tensor) -> Tensor:
