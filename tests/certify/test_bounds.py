@@ -60,7 +60,24 @@ def scaled():
     return nn.Sequential(norm, nn.Linear(5, 6), nn.ReLU(), nn.Linear(6, 2))
 
 
+class Clipped(nn.Module):
+    """Clamps by numbers, by tensors, on one side, of rows and of images of them."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.b, self.out = nn.Linear(5, 6), nn.Linear(6, 6), nn.Linear(6, 3)
+        self.register_buffer("low", torch.linspace(-0.3, 0.2, 6))
+        self.register_buffer("high", torch.linspace(0.2, 1.3, 6))
+
+    def forward(self, x):
+        z = self.a(x.clamp(-1.0, 1.1))
+        z = torch.clamp(z, self.low, self.high) + 0.5 * z.clamp(max=0.3)
+        z = self.b(z).clamp(min=0.0) + torch.nn.functional.hardtanh(self.b(z), -0.2, 0.4)
+        return self.out(torch.nn.functional.relu6(20 * z))
+
+
 MODELS = {
+    "clipped": (Clipped, (5,)),
     **{
         act: (lambda act=act: MLP(5, (8, 7, 6), classes=2, activation=act), (5,))
         for act in ("relu", "leaky_relu", "softplus", "tanh", "sigmoid", "elu", "silu", "gelu")

@@ -48,17 +48,17 @@ def scores_over(graph: Graph, ball: Ball, bounds: LinearBounds) -> Scores:
     parts = [bounds[v] for v in sources]
     return Scores(
         *graph.suffix_map,
-        torch.cat([part.centre.flatten(1) for part in parts], 1),
+        torch.cat([part.centre.reshape(rows, -1) for part in parts], 1),
         torch.cat([_slope_of_every_row(part, rows, n) for part in parts], 2),
-        torch.cat([part.spread.flatten(1) for part in parts], 1),
-        torch.cat([part.low.flatten(1) for part in parts], 1),
-        torch.cat([part.high.flatten(1) for part in parts], 1),
+        torch.cat([part.spread.reshape(rows, -1) for part in parts], 1),
+        torch.cat([part.low.reshape(rows, -1) for part in parts], 1),
+        torch.cat([part.high.reshape(rows, -1) for part in parts], 1),
         _suffix_rounding(graph, parts, ball.unit),
     )
 
 
 def _slope_of_every_row(bound: LinearBound, rows: int, n: int) -> Tensor:
-    return bound.slope.expand(rows, n, *bound.centre.shape[1:]).flatten(2)
+    return bound.slope.expand(rows, n, *bound.centre.shape[1:]).reshape(rows, n, -1)
 
 
 def _suffix_rounding(graph: Graph, parts: list[LinearBound], unit: float) -> Tensor:

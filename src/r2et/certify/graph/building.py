@@ -17,6 +17,7 @@ from r2et.certify.operators.registry import (
     SUPPORTED,
     BatchSize,
     Call,
+    Comparison,
     Transposed,
     Value,
     aten,
@@ -89,11 +90,12 @@ class _Builder:
         name = call.target.overloadpacket.__name__.strip("_")
         if torch.Tag.nondeterministic_seeded in call.target.tags:
             self.refuse(f"{name}, a random number")
-        if not any(isinstance(a, Value) for a in _leaves(list(arguments.values()))):
+        if not any(isinstance(a, Value | Comparison) for a in _leaves(list(arguments.values()))):
             return self._constant(call, arguments)
-        if call.target in FACTORIES:
+        if call.target in FACTORIES and isinstance(arguments["self"], Value):
             return self._filled(call, arguments)
-        if call.dtype != self.traced.dtype:
+        # A comparison may mask a gradient; nothing else is made of other numbers.
+        if call.dtype not in (self.traced.dtype, torch.bool):
             self.refuse(f"{name} with a result of {call.dtype}")
         shape, groups = self._row_shape(call, name)
         read = reader_of(call.target)
@@ -104,11 +106,14 @@ class _Builder:
             sized = isinstance(arguments.get(argument.name), BatchSize)
             if sized and "SymInt" not in str(argument.real_type):
                 self.refuse(f"{name} with a number that grows with the batch")
-        seen = Call(call.target, arguments, shape, self.traced.dtype, self.where, self.values)
+        kind = torch.float64 if self.exact else self.traced.dtype
+        seen = Call(call.target, arguments, shape, self.traced.dtype, kind, self.where, self.values)
         try:
             result = read(seen)
         except (AttributeError, IndexError, RuntimeError, TypeError) as error:
             self.refuse(f"{name} called in a way that is not known ({type(error).__name__})")
+        if isinstance(result, Comparison) != (call.dtype == torch.bool):
+            self.refuse(f"{name} with a result of {call.dtype}")
         if not isinstance(result, tuple):
             return result
         operator, inputs = result

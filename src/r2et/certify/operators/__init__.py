@@ -1,5 +1,5 @@
 """Operators: one class each, with its bounds. Importing them here is what registers them."""
 
-from r2et.certify.operators import activation, arithmetic, linear, pooling
+from r2et.certify.operators import activation, arithmetic, clip, linear, pooling
 
-__all__ = ["activation", "arithmetic", "linear", "pooling"]
+__all__ = ["activation", "arithmetic", "clip", "linear", "pooling"]

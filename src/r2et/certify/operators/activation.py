@@ -69,7 +69,7 @@ class ActivationBackwardOp(Operator):
             return Box(curve.curves[1](z.centre))
         if ball.soft and curve.piecewise_linear:
             ends = curve.left[1], curve.right[1], ball.soft
-            a, b = _SoftStep.apply(z.low, *ends), _SoftStep.apply(z.high, *ends)  # type: ignore[no-untyped-call]
+            a, b = soft_step(z.low, *ends), soft_step(z.high, *ends)
             return Box((a + b) / 2, (b - a) / 2 if ends[0] < ends[1] else (a - b) / 2)
         slope = between(*curve.range(1, z.low, z.high))
         if not ball.unit:
@@ -163,6 +163,12 @@ def curve_bound(
         ball,
         Box(box.centre, added(box.spread, noise)),
     )
+
+
+def soft_step(z: Tensor, left: float, right: float, width: float) -> Tensor:
+    """left up to 0, right above, with the gradient of a sigmoid this wide."""
+    step: Tensor = _SoftStep.apply(z, left, right, width)  # type: ignore[no-untyped-call]
+    return step
 
 
 class _SoftStep(torch.autograd.Function):

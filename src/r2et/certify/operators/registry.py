@@ -22,7 +22,7 @@ aten = torch.ops.aten
 # As messages name it; docs/certify/operators.md has the operations.
 SUPPORTED = (
     "Linear, Conv, BatchNorm, average and max pooling, Flatten, sums, products, ReLU, LeakyReLU, "
-    "Softplus, Tanh, Sigmoid, ELU, SiLU and GELU"
+    "Softplus, Tanh, Sigmoid, ELU, SiLU, GELU and clamp"
 )
 
 
@@ -56,7 +56,21 @@ class Transposed:
     tensor: Tensor
 
 
-Made: TypeAlias = tuple[Operator, tuple[Value, ...]] | Value | Tensor
+@dataclass(frozen=True)
+class Comparison:
+    """Whether a value is between two ends: what masks a gradient, and nothing else.
+
+    least, most: the ends, in a shape that broadcasts over rows; infinite where there is none.
+    inclusive: whether an end itself counts as between them.
+    """
+
+    value: Value
+    least: Tensor
+    most: Tensor
+    inclusive: bool
+
+
+Made: TypeAlias = tuple[Operator, tuple[Value, ...]] | Value | Comparison | Tensor
 Reader: TypeAlias = Callable[["Call"], Made]
 
 
@@ -68,6 +82,7 @@ class Call:
     arguments: Values, constant tensors (in the precision of the analysis), numbers, lists.
     shape: of one row of what it makes; of its first output where it makes several.
     dtype: the model's precision.
+    weights_dtype: that of the analysis, in which constant tensors are.
     where: whom a message is from.
     makers: operator and inputs of earlier values, by number.
     """
@@ -76,6 +91,7 @@ class Call:
     arguments: dict[str, Any]
     shape: Shape
     dtype: torch.dtype
+    weights_dtype: torch.dtype
     where: str
     makers: dict[int, Value] = field(repr=False)
 
@@ -89,11 +105,13 @@ class Call:
 
     def moves(self, name: str) -> bool:
         """Whether this argument depends on x."""
-        return isinstance(self.arguments[name], Value)
+        return isinstance(self.arguments[name], Value | Comparison)
 
     def value(self, name: str, *, grouped: bool = False) -> Value:
         """This argument, which must depend on x; grouped: it may have several rows for one of x."""
         value = self.arguments[name]
+        if isinstance(value, Comparison):
+            self.refuse("of a comparison")
         if not isinstance(value, Value):
             self.refuse(f"whose {name} does not depend on x")
         if value.output:

@@ -94,10 +94,11 @@ def open_units(
         z = bounds[source]
         slope = operator.derivative_bound(ball, z, parts.sides.get(source))
         leeway = (slope.high - slope.low - 1e-3).clamp(min=0)
-        weight = (leeway * bounds[gradient].size).flatten(1)
+        weight = (leeway * bounds[gradient].size).reshape(len(leeway), -1)
         weights[source] = weights[source] + weight if source in weights else weight
         if source in graph.affine_prefix:
-            planes[source] = Plane(z.centre.flatten(1), z.spread.flatten(1), z.slope[0].flatten(1))
+            flat = (v.reshape(len(v), -1) for v in (z.centre, z.spread, z.slope[0]))
+            planes[source] = Plane(*flat)
     return weights, planes
 
 
@@ -162,7 +163,7 @@ def _flips(problem: CertificationProblem, radius: Tensor, norm: Norm, parts: Par
     real = far <= radius[parts.rows]
     point = interval_bounds(graph, ball, here.target, here.of)
     for source, side in parts.sides.items():
-        z = point[source].centre.flatten(1)
+        z = point[source].centre.reshape(len(side), -1)
         real &= (side * z >= -1e-6 * (1 + z.abs())).all(1)
     boxes = {i: point[i] for i in (INPUT, OUTPUT_GRADIENT)}
     for value in graph.ancestors(graph.gradient):
