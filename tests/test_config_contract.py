@@ -98,6 +98,8 @@ GIVEN: dict[str, Any] = {
     "progress": False,
     "model": "net",
     "data": "rows.csv",
+    "contributions": Gradient(),
+    "named": (0, 2),
 }
 ALSO = {"Feasible": ("moves",)}
 FEASIBLE = Feasible(SCHEMA, moves=2.0)

@@ -10,11 +10,12 @@ from r2et.version import __version__
 if TYPE_CHECKING:
     from r2et.audit import audit
     from r2et.estimator import R2ETClassifier
+    from r2et.reason import reasons
 
-__all__ = ["R2ETClassifier", "__version__", "audit"]
+__all__ = ["R2ETClassifier", "__version__", "audit", "reasons"]
 
 # Imported when they are asked for: `import r2et` should not wait for torch.
-NAMES = {"R2ETClassifier": "r2et.estimator"}
+NAMES = {"R2ETClassifier": "r2et.estimator", "reasons": "r2et.reason"}
 PACKAGES = (
     "attack",
     "audit",
@@ -26,6 +27,7 @@ PACKAGES = (
     "models",
     "penalty",
     "rank",
+    "reason",
     "region",
     "train",
 )

@@ -92,7 +92,7 @@ def test_bad_groups(groups):
 
 
 def test_groups_that_do_not_fit():
-    with pytest.raises(InputError, match="groups must be of features below 6, .* got 6"):
+    with pytest.raises(InputError, match=r"groups must be of features below 6, .* got 6"):
         Gradient(groups=[(5, 6)])(mlp().eval(), randn(2, 6))
     with pytest.raises(InputError, match="reduce must be abs or signed where groups are given"):
         Gradient(groups=[(0, 1)], reduce="abs_sum")
@@ -116,5 +116,5 @@ def test_what_stands_on_scores_counts_columns():
     for penalty in (R2ET(k=2, explainer=explainer), BallR2ET(k=2, explainer=explainer)):
         assert penalty(model, x).shape == (8,)
     assert SSR(explainer=Gradient(groups=GROUPS, of="probability"))(model, x).shape == (8,)
-    with pytest.raises(InputError, match="k must be in 1..2"):
+    with pytest.raises(InputError, match=r"k must be in 1..2"):
         R2ET(k=3, explainer=explainer)(model, x)

@@ -16,13 +16,27 @@ MOST_NAMED = 4  # columns in a sentence
 
 
 def feasible_moves(
-    schema: TableSchema, moves: str | None, switches: int | None, frozen: str | None = None
+    schema: TableSchema,
+    moves: str | None,
+    switches: int | None,
+    frozen: str | None = None,
+    where: str = WHERE,
 ) -> Feasible:
     """The region of `--moves age=2,hours=2 --switches 1`, in the columns' own units.
 
     A column of categories is named without a number: then only those named may be switched, by
-    default one of them at once. Where none is named, any may.
+    default one of them at once. Where none is named, any may. where: what asks for it.
     """
+    try:
+        return _region(schema, moves, switches, frozen)
+    except InputError as error:
+        sentence = str(error).removeprefix(WHERE).removeprefix("Feasible")
+        raise InputError(f"{where}{sentence}") from None
+
+
+def _region(
+    schema: TableSchema, moves: str | None, switches: int | None, frozen: str | None
+) -> Feasible:
     names = [column.name for column in schema.columns]
     measured = {column.name for column in schema.columns if column.kind in MEASURED}
     held = [] if frozen is None else _names(frozen, names, "frozen")
@@ -47,10 +61,7 @@ def feasible_moves(
         switches = 1 if switches is None else switches
         expected = "1 or more where columns of categories are named in --moves"
         require(switches > 0, WHERE, "switches", expected, switches)
-    try:
-        return Feasible(schema, moves=reach, switches=switches or 0, frozen=held)
-    except InputError as error:
-        raise InputError(f"{WHERE}{str(error).removeprefix('Feasible')}") from None
+    return Feasible(schema, moves=reach, switches=switches or 0, frozen=held)
 
 
 def words_of(region: Feasible) -> str:

@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from r2et.cli import audit, bench, certify, data, demo, report, train
+from r2et.cli import audit, bench, certify, data, demo, reasons, report, train
 from r2et.version import __version__
 
 app = typer.Typer(
@@ -19,6 +19,7 @@ app.command("demo")(demo.command)
 app.command("train")(train.command)
 app.command("audit")(audit.command)
 app.command("certify")(certify.command)
+app.command("reasons")(reasons.command)
 app.command("report")(report.command)
 app.command("bench")(bench.command)
 app.add_typer(data.app)

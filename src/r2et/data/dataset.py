@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from os.path import commonprefix
 from typing import NamedTuple
 
 import torch
@@ -89,10 +88,10 @@ class Data:
         """
         if self.schema is not None:
             return tuple(name for column in self.schema.columns for name in column_names(column))
-        firsts = {group[0]: commonprefix([self.names[i] for i in group]) for group in self.groups}
+        titles = {group[0]: common_name([self.names[i] for i in group]) for group in self.groups}
         later = {i for group in self.groups for i in group[1:]}
-        owned = [(firsts.get(i, ""), name) for i, name in enumerate(self.names) if i not in later]
-        return tuple(prefix.rstrip(" :=_") or name for prefix, name in owned)
+        kept = [(i, name) for i, name in enumerate(self.names) if i not in later]
+        return tuple(titles.get(i, name) for i, name in kept)
 
     @property
     def parts(self) -> tuple[Split, Split, Split]:
@@ -166,6 +165,15 @@ def check_parts(data: Data) -> None:
         inside = int(y.min()) >= 0 and int(y.max()) < len(data.classes)
         require(inside, data.name, "y", f"in 0..{len(data.classes) - 1}", int(y.max()))
     require(0 < data.k < n, data.name, "k", f"in 1..{n - 1} for {n} features", data.k)
+
+
+def common_name(names: Sequence[str]) -> str:
+    """What names of one column's features have in common: "job: clerk", "job: cook" -> "job"."""
+    for mark in (": ", "=", "_"):
+        heads = {name.rpartition(mark)[0] for name in names}
+        if len(heads) == 1 and "" not in heads:
+            return heads.pop()
+    return " / ".join(names[:3]) + (" / ..." if len(names) > 3 else "")
 
 
 def column_names(column: Column) -> tuple[str, ...]:

@@ -256,4 +256,5 @@ def _extra(record: dict[str, Any], data: Data) -> dict[str, Any]:
         "classes": list(data.classes),
         "schema": None if data.schema is None else data.schema.to_json(),
         "auc": record["auc"],
+        "mean": data.train.x.double().mean(0).tolist() if data.train.x.ndim == 2 else None,
     }

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from r2et.data import Schema, apply_schema
@@ -48,6 +49,12 @@ class Trained:
         """What logistic regression and boosting reach, fitted on its training rows."""
         stored = self.extra.get("baselines")
         return None if stored is None else Baselines.from_json(stored)
+
+    @property
+    def mean(self) -> Tensor | None:
+        """(n,) float64, the mean of its training rows; None where it was not kept."""
+        stored = self.extra.get("mean")
+        return None if stored is None else torch.tensor(stored, dtype=torch.float64)
 
     def read(self, source: Any, **writing: Any) -> tuple[Tensor, Tensor | None]:
         """Rows of a file or DataFrame as x and, where it has the target, y: see apply_schema."""

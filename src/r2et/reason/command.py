@@ -1,0 +1,130 @@
+"""Reasons from the outside: a stored model and a file in, reasons and their files out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from r2et.audit.chosen_columns import chosen_column
+from r2et.audit.loading import LoadedModel, open_model, open_rows
+from r2et.audit.moves import feasible_moves
+from r2et.errors import require
+from r2et.files import check_writable
+from r2et.reason.columns import WHERE
+from r2et.reason.principal_reasons import reasons
+from r2et.reason.result import Reasons
+from r2et.region import Region
+
+WRITTEN = (".csv", ".json", ".html")
+
+
+@dataclass(frozen=True)
+class ReasonsCommand:
+    """What a command line asks for.
+
+    model: a folder of `r2et train`.
+    data: a file or a named data set; None is the test part of the model's training.
+    k: how many reasons at most.
+    toward: the class that they are of; None is the one each row is decided for.
+    only_decided: leave out rows that are decided otherwise.
+    moves, switches, frozen: the changes to prove them for, as "age=2,hours=2".
+    baseline: whom rows are compared with.
+    codes: a CSV file of column, code, sentence.
+    exclude: columns that must not be named, with commas between.
+    rows: at most so many, from the first on.
+    chosen: rows by their number or identifier.
+    id_column: the column that says who a row is.
+    cutoff: the probability of class 1 from which on it is decided for.
+    """
+
+    model: str
+    data: str | None = None
+    k: int = 4
+    toward: str | None = None
+    only_decided: bool = False
+    moves: str | None = None
+    switches: int | None = None
+    frozen: str | None = None
+    baseline: str = "mean"
+    codes: str | None = None
+    exclude: str | None = None
+    rows: int | None = None
+    chosen: tuple[str, ...] = ()
+    id_column: str | None = None
+    cutoff: float | None = None
+
+    def run(self, outputs: Sequence[str | None], *, progress: bool) -> Reasons:
+        """Open the model and the rows, and find the reasons; outputs are tried first."""
+        for path in filter(None, outputs):
+            expected = f"a file that ends in {', '.join(WRITTEN)}"
+            require(Path(path).suffix in WRITTEN, WHERE, "out", expected, path)
+            check_writable(WHERE, "out", path)
+        require(self.rows is None or self.rows > 0, WHERE, "rows", "1 or more", self.rows)
+        opened = open_model(self.model)
+        trained = opened.trained
+        table = trained is not None and trained.schema is not None
+        require(table, WHERE, "MODEL", "a folder that `r2et train` wrote of a table", self.model)
+        assert trained is not None
+        assert trained.schema is not None
+        x, ids = self._rows(opened)
+        return reasons(
+            trained,
+            x,
+            k=self.k,
+            toward=self._toward(trained.classes),
+            baseline=self.baseline,
+            region=self._region(trained.schema),
+            codes=self.codes,
+            exclude=_names(self.exclude, [c.name for c in trained.schema.columns]),
+            ids=ids,
+            cutoff=self.cutoff,
+            only_decided=self.only_decided,
+            limit=self.rows,
+            progress=progress,
+        )
+
+    def _region(self, schema: Any) -> Region | None:
+        if self.moves is None and self.switches is None:
+            require(self.frozen is None, WHERE, "frozen", "given with --moves", self.frozen)
+            return None
+        return feasible_moves(schema, self.moves, self.switches, self.frozen, where=WHERE)
+
+    def _rows(self, opened: LoadedModel) -> tuple[Tensor, list[Any]]:
+        """The rows asked for, and what they are called."""
+        rows = open_rows(opened, self.data, where=WHERE)
+        ids: list[Any] = list(range(len(rows.x)))
+        if self.id_column is not None:
+            ids = chosen_column("id", self.id_column, opened, self.data, rows)
+        if not self.chosen:
+            return rows.x, ids
+        places = {str(own): place for place, own in enumerate(ids)}
+        for name in self.chosen:
+            few = ", ".join(list(places)[:5]) + ", ..."
+            require(name in places, WHERE, "row", f"one of the rows ({few})", name)
+        wanted = [places[name] for name in self.chosen]
+        return rows.x[torch.tensor(wanted)], [ids[place] for place in wanted]
+
+    def _toward(self, classes: Sequence[str]) -> str | int | None:
+        """A class by its label, or by its number where no label reads so."""
+        label = self.toward
+        if label is None or label in classes or not label.isdigit():
+            return label
+        return int(label)
+
+
+def _names(text: str | None, known: Sequence[str]) -> list[str]:
+    """Names of columns with commas between; a name may hold a comma itself."""
+    if text is None or text in known:
+        return [] if text is None else [text]
+    return [name.strip() for name in text.split(",")]
+
+
+def write(result: Reasons, path: str) -> None:
+    """As the file's ending says."""
+    writers = {".csv": result.to_csv, ".json": result.to_json, ".html": result.to_html}
+    writers[Path(path).suffix](path)

@@ -1,0 +1,139 @@
+"""reasons(): for each row the few columns that pushed it toward a class, in words and proved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from r2et.audit.moves import words_of
+from r2et.errors import require
+from r2et.explain import Explainer, IntegratedGradients
+from r2et.progress import bar
+from r2et.reason.codes import reason_codes
+from r2et.reason.columns import WHERE, groups_of, named_columns
+from r2et.reason.decided_rows import DecidedRows
+from r2et.reason.description import Description
+from r2et.reason.result import PersonReasons, Reasons
+from r2et.reason.stability import stability
+from r2et.region import Feasible
+from r2et.region.base import Region
+
+POINTS = 16  # on the way from the baseline
+ROWS = 64  # looked at together
+
+
+def reasons(
+    model: Any,
+    rows: Any,
+    *,
+    k: int = 4,
+    toward: str | int | None = None,
+    baseline: Any = "mean",
+    groups: Sequence[Sequence[int]] | None = None,
+    region: Region | None = None,
+    codes: Any = None,
+    exclude: str | Iterable[str] = (),
+    names: Sequence[str] = (),
+    ids: Sequence[Any] | None = None,
+    reference: Any = None,
+    cutoff: float | None = None,
+    explainer: Explainer | None = None,
+    only_decided: bool = False,
+    limit: int | None = None,
+    proofs: bool = True,
+    search: bool = True,
+    progress: bool = False,
+) -> Reasons:
+    """The k principal reasons of each row: one per column, strongest first, in words.
+
+    A column's contribution is the sum over its features i of (x_i - b_i) times the mean of the
+    log-odds' derivative by x_i on the way from the baseline b to x: together they are what tells
+    the row's log-odds from the baseline's. Only those that push toward the class are reasons; a row
+    may have fewer than k.
+
+    model: what `fit`, `load_trained` or an estimator gave; or a module, then `groups` and `names`
+    say which features are one column. rows: a DataFrame or a file as in the training, or features
+    (B, n). ids: what to call the rows. toward: the class that reasons are of, such as "refused", by
+    default the one each row is decided for. only_decided: leave out rows that are decided
+    otherwise. cutoff: the probability of class 1 from which on it is decided for.
+
+    baseline: whom rows are compared with: "mean" of the training rows; "accepted", the mean of
+    `reference` rows that are decided otherwise than `toward`; "border", of those nearest to the
+    decision's edge; a row, or a number. reference: by default the test rows kept with the model.
+    exclude: columns that must not be named. codes: a CSV file or a mapping with the code and the
+    sentence of each column.
+
+    region: the changes (Feasible, L2 or Linf) for which each reason is proved to stay (`proofs`) or
+    seen to go (`search`). explainer: another signed explanation, with one score per column.
+    """
+    is_valid = type(k) is int and k > 0
+    require(is_valid, WHERE, "k", "a positive whole number", k)
+    is_valid = region is None or isinstance(region, Region)
+    require(is_valid, WHERE, "region", "None, or Feasible, L2 or Linf", region)
+    given = DecidedRows.of(model, rows, groups=groups, names=names, ids=ids, cutoff=cutoff)
+    asked, columns = given.asked(toward, only_decided), given.columns
+    asked = asked if limit is None else asked.some(torch.arange(min(limit, len(asked))))
+    excluded = named_columns(exclude, columns, "exclude")
+    allowed = torch.ones(len(columns), dtype=torch.bool)
+    allowed[excluded] = False
+    require(bool(allowed.any()), WHERE, "exclude", "such that a column is left", "all of them")
+    named = [column.name for place, column in enumerate(columns) if allowed[place]]
+    base = asked.baseline(baseline, reference)
+    method = _method(explainer, given, base.row)
+    description = Description(method, base, reason_codes(codes, named), allowed, k)
+    people: list[PersonReasons] = []
+    notes: list[str] = [] if len(asked) else [f"no row is decided {toward}"]
+    with bar("reasons", total=len(asked), show=progress) as advance:
+        for start in range(0, len(asked), ROWS):
+            part = asked.some(torch.arange(start, min(start + ROWS, len(asked))))
+            proof, broken = None, None
+            if region is not None:
+                proof, broken = stability(
+                    part, method, allowed, k, region, proofs=proofs, search=search
+                )
+                added = () if proof is None else proof.notes
+                notes += [note for note in added if note not in notes]
+            people += description.people(part, proof, broken)
+            advance(len(part))
+    return Reasons(
+        tuple(people),
+        k,
+        base.words,
+        changes=None if region is None else region_words(region),
+        excluded=tuple(columns[i].name for i in excluded),
+        explainer=_method_words(explainer),
+        notes=tuple(notes),
+    )
+
+
+def region_words(region: Region) -> str:
+    """The changes of a region, as a sentence goes on."""
+    if isinstance(region, Feasible):
+        return f"changes of at most {words_of(region)}"
+    return f"changes within {region!r}"
+
+
+def _method(given: Explainer | None, rows: DecidedRows, baseline: Tensor) -> Explainer:
+    """Signed contributions of the columns."""
+    if given is None:
+        return IntegratedGradients(
+            points=POINTS,
+            baseline=baseline.tolist(),
+            groups=groups_of(rows.columns),
+            reduce="signed",
+        )
+    signed = isinstance(given, Explainer) and given.reduce == "signed"
+    require(signed, WHERE, "explainer", "an Explainer with reduce='signed'", given)
+    width = given(rows.decided, rows.x[:1], rows.target[:1]).shape[1]
+    expected = f"one with a score for each of {len(rows.columns)} columns (groups=)"
+    require(width == len(rows.columns), WHERE, "explainer", expected, f"one of {width} scores")
+    return given
+
+
+def _method_words(given: Explainer | None) -> str:
+    if given is not None:
+        return repr(given)
+    return f"integrated gradients of the log-odds, {POINTS} points from the baseline"
