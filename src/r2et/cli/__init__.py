@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from r2et.cli import audit, bench, certify, data, demo, reasons, report, train
+from r2et.cli import audit, bench, certify, data, demo, diff, reasons, report, train
 from r2et.version import __version__
 
 app = typer.Typer(
@@ -20,6 +20,7 @@ app.command("train")(train.command)
 app.command("audit")(audit.command)
 app.command("certify")(certify.command)
 app.command("reasons")(reasons.command)
+app.command("diff")(diff.command)
 app.command("report")(report.command)
 app.command("bench")(bench.command)
 app.add_typer(data.app)

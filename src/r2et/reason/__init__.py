@@ -1,7 +1,17 @@
 """A row -> its few principal reasons, one per column, in words, each with its proof."""
 
 from r2et.reason.codes import ReasonCode
+from r2et.reason.difference import ReasonsDifference, agreement, difference
 from r2et.reason.principal_reasons import reasons
 from r2et.reason.result import PersonReasons, Reason, Reasons
 
-__all__ = ["PersonReasons", "Reason", "ReasonCode", "Reasons", "reasons"]
+__all__ = [
+    "PersonReasons",
+    "Reason",
+    "ReasonCode",
+    "Reasons",
+    "ReasonsDifference",
+    "agreement",
+    "difference",
+    "reasons",
+]

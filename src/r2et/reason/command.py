@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from r2et.audit.moves import feasible_moves
 from r2et.errors import require
 from r2et.files import check_writable
 from r2et.reason.columns import WHERE
+from r2et.reason.difference import ReasonsDifference, difference
 from r2et.reason.principal_reasons import reasons
 from r2et.reason.result import Reasons
 from r2et.region import Region
@@ -58,8 +59,13 @@ class ReasonsCommand:
     id_column: str | None = None
     cutoff: float | None = None
 
-    def run(self, outputs: Sequence[str | None], *, progress: bool) -> Reasons:
-        """Open the model and the rows, and find the reasons; outputs are tried first."""
+    def run(
+        self, outputs: Sequence[str | None], *, progress: bool, x: Tensor | None = None
+    ) -> Reasons:
+        """Open the model and the rows, and find the reasons; outputs are tried first.
+
+        x: encoded rows to take instead of the data.
+        """
         for path in filter(None, outputs):
             expected = f"a file that ends in {', '.join(WRITTEN)}"
             require(Path(path).suffix in WRITTEN, WHERE, "out", expected, path)
@@ -71,7 +77,9 @@ class ReasonsCommand:
         require(table, WHERE, "MODEL", "a folder that `r2et train` wrote of a table", self.model)
         assert trained is not None
         assert trained.schema is not None
-        x, ids = self._rows(opened)
+        ids: list[Any] | None = None
+        if x is None:
+            x, ids = self._rows(opened)
         return reasons(
             trained,
             x,
@@ -117,6 +125,52 @@ class ReasonsCommand:
         return int(label)
 
 
+@dataclass(frozen=True)
+class DiffCommand:
+    """What `r2et diff` is asked.
+
+    old, new: folders of `r2et train`.
+    data: a file or a named data set; None is the test part of the new model's training.
+    k, toward, baseline, exclude, rows, id_column: as of ReasonsCommand, for both models.
+    """
+
+    old: str
+    new: str
+    data: str | None = None
+    k: int = 4
+    toward: str | None = None
+    baseline: str = "mean"
+    exclude: str | None = None
+    rows: int | None = None
+    id_column: str | None = None
+
+    def run(self, out: str | None, *, progress: bool) -> ReasonsDifference:
+        """The reasons of both models for the same rows, compared."""
+        if out is not None:
+            is_valid = Path(out).suffix in WRITTEN[:2]
+            require(is_valid, "diff", "out", "a file that ends in .csv or .json", out)
+        if self.data is None:
+            schemas = [_schema(folder) for folder in (self.old, self.new)]
+            expected = "given where the models were trained on different columns"
+            require(schemas[0] == schemas[1], "diff", "DATA", expected, "nothing")
+        common = {n: v for n, v in vars(self).items() if n not in ("old", "new", "data")}
+        if self.data is not None:
+            sides = [(self.old, self.data), (self.new, self.data)]
+            told = [ReasonsCommand(m, d, **common).run([out], progress=progress) for m, d in sides]
+            return difference(*told)
+        after = ReasonsCommand(self.new, **common)
+        before = replace(after, model=self.old)
+        kept = open_rows(open_model(self.new), None, where="diff").x
+        told = [each.run([out], progress=progress, x=kept) for each in (before, after)]
+        return difference(*told)
+
+
+def _schema(folder: str) -> Any:
+    trained = open_model(folder).trained
+    schema = None if trained is None else trained.schema
+    return None if schema is None else [column.to_json() for column in schema.columns]
+
+
 def _names(text: str | None, known: Sequence[str]) -> list[str]:
     """Names of columns with commas between; a name may hold a comma itself."""
     if text is None or text in known:
@@ -124,7 +178,12 @@ def _names(text: str | None, known: Sequence[str]) -> list[str]:
     return [name.strip() for name in text.split(",")]
 
 
-def write(result: Reasons, path: str) -> None:
+def write(result: Reasons | ReasonsDifference, path: str) -> None:
     """As the file's ending says."""
-    writers = {".csv": result.to_csv, ".json": result.to_json, ".html": result.to_html}
-    writers[Path(path).suffix](path)
+    ending = Path(path).suffix
+    if ending == ".html" and isinstance(result, Reasons):
+        result.to_html(path)
+    elif ending == ".csv":
+        result.to_csv(path)
+    else:
+        result.to_json(path)
