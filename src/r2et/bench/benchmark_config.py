@@ -12,12 +12,12 @@ from torch import nn
 
 from r2et.attack import Attack, ERAttack, MSEAttack
 from r2et.attack.constraints import Constraint
+from r2et.bench.networks import papers_network
 from r2et.config import Configurable
 from r2et.data import DATASETS, Data, Split, load
 from r2et.data.sources.supplied import Supplied
 from r2et.explain import Explainer, Gradient, IntegratedGradients, SmoothGrad
 from r2et.region import L2, Region
-from r2et.train.defaults import default_network
 
 Changes = tuple[tuple[str, Any], ...]
 
@@ -45,6 +45,13 @@ class BenchmarkConfig(Configurable):
     rows, strong_rows, certified_rows: of the test part, under the papers' attacks, under
         StrongAttack, and to be proved.
     candidates: the settings of each recipe that are tried.
+    regime: "long", about 3000 batches, or "papers", as short as makes Vanilla like the papers'.
+    published: AUC of the papers' Vanilla and their threshold (Table 4), both absolute.
+    schedule: settings that the papers' own recipes have in this regime.
+    attack_keep: which point the papers' attacks keep; None: the best.
+    retrained: whether recipes start from Vanilla's weights in every table (the papers' ResNet).
+    retrain_candidates: the settings of a retraining that are tried; by default the candidates.
+    check_every: batches after which a retraining is compared with Vanilla; None: an epoch.
     """
 
     data: str
@@ -70,6 +77,13 @@ class BenchmarkConfig(Configurable):
     strong_rows: int = 200
     certified_rows: int = 200
     candidates: Mapping[str, tuple[Changes, ...]] = field(default_factory=dict, hash=False)
+    regime: str = "long"
+    published: tuple[float, float] | None = None
+    schedule: Changes = ()
+    attack_keep: str | None = None
+    retrained: bool = False
+    retrain_candidates: Mapping[str, tuple[Changes, ...]] = field(default_factory=dict, hash=False)
+    check_every: int | None = None
 
     @property
     def is_table(self) -> bool:
@@ -87,7 +101,7 @@ class BenchmarkConfig(Configurable):
 
     def network(self, data: Data, seed: int, hidden: tuple[int, ...] | None = None) -> nn.Module:
         """An untrained network, from a seed; hidden: the widths a recipe asks for in a table."""
-        return default_network(data, hidden if self.width is None else self.width, seed)
+        return papers_network(data, hidden if self.width is None else self.width, seed)
 
     def attack(
         self, kind: str, steps: int | None = None, *, through: bool = False, **more: Any
@@ -97,6 +111,8 @@ class BenchmarkConfig(Configurable):
         size = self.region.radius / count if self.is_table else self.region.radius / 5  # type: ignore[attr-defined]
         cls = {"er": ERAttack, "mse": MSEAttack}[kind]
         settings: dict[str, Any] = {"flip_below": self.flip_below, "step_size": size, **more}
+        if self.attack_keep is not None:
+            settings = {"keep": self.attack_keep, **settings}
         if through:
             settings["through"] = self.explainer
         return cls(self.region, steps=count, norm=self.norm, **settings)  # type: ignore[arg-type]

@@ -17,6 +17,11 @@ FORMAT = "r2et-claim/1"
 TIED = 0.05  # share of rows ranked by feature number from which on P@k measures the tie-break
 
 
+def in_regime(table: str, regime: str) -> str:
+    """A table's name, with that of its regime where it is not the usual one."""
+    return table if regime == "long" else f"{table}-{regime}"
+
+
 @dataclass(frozen=True)
 class SeedValues:
     """One number of a row of a table.
@@ -77,9 +82,15 @@ class Claim:
     candidates: Mapping[str, Any] = field(default_factory=dict)
 
     @property
+    def regime(self) -> str:
+        """How long its networks were trained, and by whose rules."""
+        return str(self.settings.get("regime", "long"))
+
+    @property
     def name(self) -> str:
         """Of its file, below the folder of claims."""
-        return f"{self.table}/{self.data}-{title_of(self.recipe)}.json"
+        place = in_regime(self.table, self.regime)
+        return f"{place}/{self.data}-{title_of(self.recipe)}.json"
 
     def tied(self, key: str) -> bool:
         """Whether a number rests on ties."""

@@ -12,10 +12,11 @@ from typing import Any
 from r2et.bench.figure_plans import FIGURES
 from r2et.bench.grid import Grid
 from r2et.bench.paper_tables import TABLE_NAMES, unknown_name
+from r2et.bench.registry import REGIMES
 from r2et.bench.run import BenchOutcome, Runner, bring_data, run_figure, run_table
 from r2et.bench.schedule import Watch
 from r2et.engine import Engine, engine
-from r2et.errors import InputError, R2ETError
+from r2et.errors import InputError, R2ETError, require
 
 NAMES = (*TABLE_NAMES, *FIGURES, "leaderboard", "all")
 UNITS = {"h": 3600, "m": 60, "s": 1}
@@ -47,7 +48,7 @@ class BenchJob:
         if self.name != "all" or name not in FIGURES:
             return self.grid
         own = {n: getattr(FIGURES[name], n) for n in ("datasets", "recipes") if n not in self.given}
-        return replace(self.grid, **own)
+        return replace(self.grid, **own, regime=FIGURES[name].regime)
 
 
 def parse_request(
@@ -60,6 +61,7 @@ def parse_request(
     steps: int | None = None,
     weights: str | None = None,
     budget: str | None = None,
+    regime: str = "long",
 ) -> BenchJob:
     """The words of a command line as settings, each checked before anything runs."""
     if name not in NAMES:
@@ -67,7 +69,14 @@ def parse_request(
     seconds = duration(budget)
     if name == "all" and seconds is None:
         raise InputError("bench: budget must be given for all, as --budget 2h, got none.")
+    require(regime in REGIMES, "bench", "regime", f"one of {', '.join(REGIMES)}", regime)
     settings: dict[str, Any] = {"seeds": seeds, "epochs": epochs, "rows": rows, "steps": steps}
+    if name in FIGURES:
+        own = FIGURES[name].regime
+        asked = regime in ("long", own)
+        require(asked, "bench", "regime", f"{own} for {name}, as of its pictures", regime)
+        regime = own
+    settings["regime"] = regime
     if datasets is not None:
         settings["datasets"] = _names(datasets)
     elif name in FIGURES:

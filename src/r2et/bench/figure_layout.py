@@ -21,6 +21,7 @@ from r2et.bench.plots import (
     maps,
     pairs,
     scatter,
+    searched_lengths,
     trade_off,
 )
 from r2et.bench.record import refused
@@ -50,6 +51,7 @@ def cells(figure: str, panels: Sequence[Panel]) -> list[list[Cell]]:
         "figure8": (magnitudes, "sorted_rows"),
         "figure9": (pairs, "precision"),
         "lengths": (lengths, "er"),
+        "length-search": (searched_lengths, "er_last"),
     }[figure]
     return [[(how, p, name) for p in panels[i : i + 3]] for i in range(0, len(panels), 3)]
 

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import Any, final
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, final
 
 from r2et.bench.benchmark_config import CONSTRAINED, changes
 from r2et.bench.grid import Grid, inapplicable, select_trainings
 from r2et.bench.measure_task import MeasureTask
 from r2et.bench.method import Method, method
 from r2et.bench.panel import Panel, PanelPlan, measured, panel
+from r2et.bench.papers import reported_value
+from r2et.bench.papers_regime import ROUNDING, SEARCHED_LENGTHS
 from r2et.bench.record import Record
-from r2et.bench.registry import find_benchmark
 from r2et.bench.task import BenchTask
-from r2et.bench.train_task import TrainTask
 from r2et.penalty import R2ET
 from r2et.train import Recipe
 
@@ -33,6 +34,7 @@ class FigurePlan(ABC):
     title: str
     datasets: tuple[str, ...]
     recipes: tuple[str, ...]
+    regime: ClassVar[str] = "long"
 
     @abstractmethod
     def plan(self, grid: Grid, data: str, recipe: str) -> PanelPlan:
@@ -48,12 +50,12 @@ class FlipCorrelations(FigurePlan):
         selected = yield from select_trainings(grid, data, recipe)
         if selected.failed is not None:
             return Panel(self.name, data, recipe, failed=selected.failed)
-        options = grid.attack_options(hessian=find_benchmark(data).is_table)
+        options = grid.attack_options(hessian=grid.benchmark(data).is_table)
         trained = yield selected.compared
         records = yield [MeasureTask(train, "thickness", options) for train in selected.trains]
 
         def values() -> dict[str, Any]:
-            names = [n for n in ROWS if find_benchmark(data).is_table or n != "hessian_rows"]
+            names = [n for n in ROWS if grid.benchmark(data).is_table or n != "hessian_rows"]
             seeds = [{name: r.measured[name] for name in names} for r in records]
             return {"way_points": records[0].measured["points"], "seeds": seeds}
 
@@ -119,7 +121,7 @@ class TradeOff(FigurePlan):
             MeasureTask(train, "clean", grid.options_of("clean")) for train in trains
         ]
         wanted += [MeasureTask(train, "er", grid.attack_options()) for train in trains]
-        if find_benchmark(data).strong_rows:
+        if grid.benchmark(data).strong_rows:
             wanted += [MeasureTask(train, "strong", grid.options()) for train in trains]
         trained = yield selected.compared
         records = yield wanted
@@ -160,12 +162,10 @@ class PairCounts(FigurePlan):
             return Panel(self.name, data, recipe, failed=lacks)
         kind = "closest" if "-mm" in recipe else "anchor"
         weight = grid.weights[0] if grid.weights else self.weight
-        counts = list(range(1, find_benchmark(data).k + 1))
+        counts = list(range(1, grid.benchmark(data).k + 1))
         settings = [changes(pairs=kind, count=count, weight=weight) for count in counts]
         trains = [
-            TrainTask(data, recipe, each, seed, epochs=grid.epochs)
-            for each in settings
-            for seed in range(grid.seeds)
+            grid.train(data, recipe, each, seed) for each in settings for seed in range(grid.seeds)
         ]
         records = yield [MeasureTask(train, "er", grid.attack_options()) for train in trains]
 
@@ -192,12 +192,12 @@ class TrainingLengths(FigurePlan):
     def plan(self, grid: Grid, data: str, recipe: str) -> PanelPlan:
         if isinstance(method(recipe), Method):
             return Panel(self.name, data, recipe, failed="a method of its own has its own epochs")
-        why = inapplicable(find_benchmark(data), recipe)
+        why = inapplicable(grid.benchmark(data), recipe)
         if why is not None:
             return Panel(self.name, data, recipe, failed=why)
         counts = [grid.epochs] if grid.epochs else list(self.epochs)
         trains = [
-            TrainTask(data, recipe, (), seed, epochs=count)
+            replace(grid.train(data, recipe, (), seed), epochs=count)
             for count in counts
             for seed in range(grid.seeds)
         ]
@@ -218,6 +218,63 @@ class TrainingLengths(FigurePlan):
             }
 
         return panel(self.name, data, recipe, records, values)
+
+
+@final
+@dataclass(frozen=True)
+class LengthSearch(FigurePlan):
+    """For how many epochs Vanilla is as stable as the papers' Vanilla: what LENGTHS holds.
+
+    Of lengths after which Vanilla is as accurate as theirs, the one whose P@k under ERAttack's last
+    point, mean over seeds, is nearest to theirs. The networks are those of the papers' regime.
+    """
+
+    regime: ClassVar[str] = "papers"
+    epochs: Mapping[str, tuple[int, ...]] = field(default_factory=dict, hash=False)
+
+    def plan(self, grid: Grid, data: str, recipe: str) -> PanelPlan:
+        benchmark = grid.benchmark(data)
+        target = reported_value("table1", benchmark.paper, recipe, 0)
+        if target is None or benchmark.published is None:
+            lacks = f"the papers have no {recipe} on {data} to come near to"
+            return Panel(self.name, data, recipe, failed=lacks)
+        counts = [grid.epochs] if grid.epochs else list(self.epochs.get(data, (5, 10, 20)))
+        trains = [
+            replace(grid.train(data, recipe, (), seed), epochs=count)
+            for count in counts
+            for seed in range(grid.seeds)
+        ]
+        wanted: list[BenchTask] = [
+            MeasureTask(train, "clean", grid.options_of("clean")) for train in trains
+        ]
+        wanted += [MeasureTask(train, "er", grid.attack_options()) for train in trains]
+        records = yield wanted
+
+        def values() -> dict[str, Any]:
+            clean, last = records[: len(trains)], records[len(trains) :]
+            assert benchmark.published is not None
+            found = {
+                "epochs": counts,
+                "auc": _by_seeds(clean, "auc", grid.seeds),
+                "er_last": _by_seeds(last, "precision", grid.seeds),
+                "papers": target / 100,
+                "papers_auc": benchmark.published[0],
+            }
+            return {**found, "nearest": nearest_length(found)}
+
+        return panel(self.name, data, recipe, records, values)
+
+
+def nearest_length(values: Mapping[str, Any]) -> int:
+    """The epochs at which P@k is nearest to the papers', of those accurate enough, if any is."""
+    means = [
+        (sum(aucs) / len(aucs), sum(kept) / len(kept), count)
+        for aucs, kept, count in zip(
+            values["auc"], values["er_last"], values["epochs"], strict=True
+        )
+    ]
+    accurate = [each for each in means if each[0] >= values["papers_auc"] - ROUNDING]
+    return int(min(accurate or means, key=lambda each: abs(each[1] - values["papers"]))[2])
 
 
 def _in_three(records: list[Record], size: int) -> tuple[list[Record], ...]:
@@ -264,6 +321,13 @@ FIGURES: dict[str, FigurePlan] = {
             "Figure 9: the number of selected pairs",
             ("bank",),
             ("r2et-nh", "r2et-mm-nh"),
+        ),
+        LengthSearch(
+            "length-search",
+            "The length of training in the papers' regime",
+            TABLE_SETS,
+            ("vanilla",),
+            SEARCHED_LENGTHS,
         ),
         TrainingLengths("lengths", "P@k and the length of training", TABLE_SETS, ("vanilla",)),
     )

@@ -30,6 +30,7 @@ class Grid:
     epochs, rows, steps: fewer than the papers', for a quick look.
     weights: in place of those that are usually tried, for recipes with a penalty.
     beyond: whether larger weights follow on those, until the validation AUC leaves the threshold.
+    regime: "long", or "papers" for the papers' length of training, thresholds and weights.
     """
 
     datasets: tuple[str, ...] = ("adult", "bank", "compas")
@@ -40,10 +41,11 @@ class Grid:
     steps: int | None = None
     weights: tuple[float, ...] = ()
     beyond: bool = True
+    regime: str = "long"
 
     def __post_init__(self) -> None:
         for name in self.datasets:
-            find_benchmark(name)
+            find_benchmark(name, self.regime)
         for name in self.recipes:
             method(name)
         for name in ("datasets", "recipes"):
@@ -53,18 +55,34 @@ class Grid:
             valid = (value is None and name != "seeds") or (type(value) is int and value > 0)
             require(valid, "bench", name, "a positive whole number", value)
 
-    def candidates(self, benchmark: BenchmarkConfig, name: str) -> tuple[Changes, ...]:
+    def benchmark(self, data: str) -> BenchmarkConfig:
+        """A dataset's config in the regime of this grid."""
+        return find_benchmark(data, self.regime)
+
+    def train(
+        self, data: str, recipe: str, own: Changes = (), seed: int = 0, retrain: bool = False
+    ) -> TrainTask:
+        """A training of this grid."""
+        again = retrain and recipe != "vanilla"
+        return TrainTask(data, recipe, own, seed, again, self.epochs, self.regime)
+
+    def candidates(
+        self, benchmark: BenchmarkConfig, name: str, retrain: bool = False
+    ) -> tuple[Changes, ...]:
         """What is tried of a recipe on a dataset."""
         own = method(name)
         if self.weights and isinstance(own, Recipe) and own.penalty is not None:
             return tuple(changes(weight=w) for w in self.weights)
+        if retrain and name in benchmark.retrain_candidates:
+            return benchmark.retrain_candidates[name]
         return benchmark.candidates.get(name, ((),))
 
     def further(self, benchmark: BenchmarkConfig, name: str) -> tuple[Changes, ...]:
         """Larger weights than all of the candidates', where the candidates are weights."""
         tried = self.candidates(benchmark, name)
         weights = [dict(each)["weight"] for each in tried if "weight" in dict(each)]
-        if not self.beyond or self.weights or not benchmark.is_table or len(weights) < len(tried):
+        asked = self.beyond and not self.weights and self.regime == "long"
+        if not asked or not benchmark.is_table or len(weights) < len(tried):
             return ()
         return tuple(changes(weight=w) for w in LARGER_WEIGHTS if w > max(weights))
 
@@ -72,14 +90,16 @@ class Grid:
         """What a claim says about the run that it is of."""
         small = {"epochs": self.epochs, "rows": self.rows, "steps": self.steps}
         more = {"weights": list(self.weights), "beyond": self.beyond}
-        return {"seeds": self.seeds, **small, **more}
+        regime = {} if self.regime == "long" else {"regime": self.regime}
+        return {"seeds": self.seeds, **small, **more, **regime}
 
     @classmethod
     def of_claim(cls, settings: Mapping[str, Any], data: str, recipe: str) -> Grid:
         """The grid of one claim, by its settings."""
         counts = {name: settings[name] for name in ("seeds", "epochs", "rows", "steps")}
         weights, beyond = tuple(settings["weights"]), settings["beyond"]
-        return cls((data,), (recipe,), **counts, weights=weights, beyond=beyond)
+        regime = settings.get("regime", "long")
+        return cls((data,), (recipe,), **counts, weights=weights, beyond=beyond, regime=regime)
 
     def options(self, **own: Any) -> Options:
         """Options of a measurement, with those of the whole grid."""
@@ -153,6 +173,11 @@ class SelectedTrainings:
         return ()
 
 
+def is_recipe(name: str) -> bool:
+    """Whether this is a recipe, which can start from given weights, and no method of others."""
+    return isinstance(method(name), Recipe)
+
+
 def inapplicable(benchmark: BenchmarkConfig, name: str, retrain: bool = False) -> str | None:
     """Why a recipe is not for this data, or for retraining, if it is not."""
     if not benchmark.is_table and name in ONLY_TABLES:
@@ -161,10 +186,12 @@ def inapplicable(benchmark: BenchmarkConfig, name: str, retrain: bool = False) -
         return None
     own = method(name)
     if isinstance(own, Method):
-        return "a method of its own trains from scratch"
+        return None if benchmark.retrained else "a method of its own trains from scratch"
     if own.linear:
         return "a linear model has no network of Vanilla's to start from"
-    return None if own.rho is None else "softplus changes the network, so nothing is retrained"
+    if benchmark.retrained or own.rho is None:
+        return None
+    return "softplus changes the network, so nothing is retrained"
 
 
 def select_trainings(
@@ -176,22 +203,21 @@ def select_trainings(
     selected is the last of the grid, the next would not count. A retraining is held by its own stop
     rule.
     """
-    benchmark = find_benchmark(data)
+    benchmark = grid.benchmark(data)
     why = inapplicable(benchmark, name, retrain)
     if why is not None:
         return SelectedTrainings(failed=why)
-    again = retrain or name in ALWAYS_RETRAINED
-    tries = grid.candidates(benchmark, name)
+    again = retrain or name in ALWAYS_RETRAINED or (benchmark.retrained and is_recipe(name))
+    tries = grid.candidates(benchmark, name, again)
 
     def train(own: Changes, seed: int) -> TrainTask:
-        vanilla = name == "vanilla"
-        return TrainTask(data, name, own, seed, again and not vanilla, grid.epochs)
+        return grid.train(data, name, own, seed, again)
 
     if name == "vanilla":
         return SelectedTrainings(tuple(train((), seed) for seed in range(grid.seeds)))
     options = grid.attack_options()
     tried = tuple(MeasureTask(train(own, 0), "validation", options) for own in tries)
-    vanilla = MeasureTask(TrainTask(data, "vanilla", epochs=grid.epochs), "validation", options)
+    vanilla = MeasureTask(grid.train(data, "vanilla"), "validation", options)
     further = () if again else grid.further(benchmark, name)
     if further:  # those that are tried anyway, all at once
         yield [*tried, vanilla]

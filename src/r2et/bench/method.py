@@ -14,11 +14,11 @@ from typing import Any
 
 from torch import nn
 
+from r2et.bench.networks import papers_network
 from r2et.config import Configurable
 from r2et.data import Data
 from r2et.errors import InputError, first_line, require
 from r2et.train import RECIPES, Recipe
-from r2et.train.defaults import default_network
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Method(Configurable, ABC):
 
     def network(self, data: Data, seed: int) -> nn.Module:
         """An untrained network: by default the one that recipes get."""
-        return default_network(data, None, seed)
+        return papers_network(data, None, seed)
 
     @abstractmethod
     def train(

@@ -227,3 +227,16 @@ def lengths(axes: Any, panel: Panel, name: str) -> None:
     axes.set_xticks(epochs, [str(e) for e in epochs])
     axes.minorticks_off()
     axes.set(title=f"{panel.data}, {panel.recipe}", xlabel="epochs", ylabel="%")
+
+
+def searched_lengths(axes: Any, panel: Panel, name: str) -> None:
+    """P@k and AUC against epochs, mean and range over seeds; the papers' P@k as a line."""
+    epochs = panel.values["epochs"]
+    for key, label, mark in ((name, "P@k, last point", "s"), ("auc", "100 x AUC", "^")):
+        seeds = 100 * np.array(panel.values[key])
+        axes.plot(epochs, seeds.mean(1), label=label, **line(panel, mark))
+        axes.fill_between(epochs, seeds.min(1), seeds.max(1), alpha=0.2)
+    axes.axhline(100 * panel.values["papers"], color=GREY, ls="--", label="the papers' P@k")
+    axes.axvline(panel.values["nearest"], color=RED, ls=":", label="the length taken")
+    axes.set_xticks(epochs, [str(e) for e in epochs])
+    axes.set(title=f"{panel.data}, {panel.recipe}", xlabel="epochs", ylabel="%")

@@ -7,8 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from r2et.bench.benchmark_config import BenchmarkConfig, Changes, changes
+from r2et.bench.papers_regime import papers_regime
 from r2et.data import DATASETS
-from r2et.errors import InputError
+from r2et.errors import InputError, require
 from r2et.explain import Concept, Gradient, GradientTimesInput
 from r2et.region import Linf
 
@@ -137,12 +138,22 @@ _ALL = (
     replace(BRAIN, data="bp", paper="bp"),
 )
 BENCHMARKS: dict[str, BenchmarkConfig] = {each.data: each for each in _ALL}
+REGIMES: dict[str, dict[str, BenchmarkConfig]] = {
+    "long": BENCHMARKS,
+    "papers": {each.data: each for each in papers_regime(BENCHMARKS)},
+}
 
 
-def find_benchmark(name: str) -> BenchmarkConfig:
+def find_benchmark(name: str, regime: str = "long") -> BenchmarkConfig:
     """The config of this dataset, or a sentence that lists those there are."""
+    require(regime in REGIMES, "bench", "regime", f"one of {', '.join(REGIMES)}", regime)
+    if name in REGIMES[regime]:
+        return REGIMES[regime][name]
     if name in BENCHMARKS:
-        return BENCHMARKS[name]
+        own = ", ".join(REGIMES[regime])
+        raise InputError(
+            f"bench: datasets must be of the {regime} regime ({own}), got {name!r}, which is not."
+        )
     near = difflib.get_close_matches(str(name).lower(), BENCHMARKS, 1)
     hint = f" (did you mean {near[0]}?)" if near else ""
     also = ", which is known but has no benchmark" if name in DATASETS else ""

@@ -6,10 +6,14 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from r2et.bench.benchmark_config import BenchmarkConfig
 from r2et.bench.claim import Claim, SeedValues
 from r2et.bench.papers import ADDITIONS, BASELINE, R2ET_VARIANTS
+from r2et.bench.registry import find_benchmark
 from r2et.bench.table_plan import ResultColumn, TableSpec
 from r2et.metrics import paired_test
+
+REGIME_TITLES = {"papers": ", in the papers' regime"}
 
 
 @dataclass(frozen=True)
@@ -73,7 +77,8 @@ def make_table(spec: TableSpec, data: str, title: str, claims: Iterable[Claim]) 
         for claim in own
     )
     columns = tuple(column.title for column in spec.columns)
-    return ResultTable(spec.name, spec.title, title, columns, rows, _notes(spec, own))
+    of = REGIME_TITLES.get(own[0].regime, "") if own else ""
+    return ResultTable(spec.name, spec.title + of, title, columns, rows, _notes(spec, own))
 
 
 def _rank(claim: Claim, spec: TableSpec) -> tuple[float, ...]:
@@ -165,6 +170,17 @@ def shown(column: ResultColumn, values: SeedValues) -> str:
     return text
 
 
+def regime_sentence(benchmark: BenchmarkConfig) -> str:
+    """How long, by which threshold and with which point of the attack, in the papers' regime."""
+    epochs = "one epoch" if benchmark.epochs == 1 else f"{benchmark.epochs} epochs"
+    vanilla, threshold = benchmark.published or (0.0, 0.0)
+    theirs = f"their {threshold:.2f} is absolute, beside a Vanilla of {vanilla:.2f}"
+    return (
+        f"The papers' regime: {epochs}, the last above the threshold, which is Vanilla's AUC - "
+        f"{benchmark.slack:g} ({theirs}); the papers' weights; attacks keep their last point."
+    )
+
+
 def _notes(spec: TableSpec, claims: list[Claim]) -> tuple[str, ...]:
     notes = [spec.about] if spec.about else []
     if not claims:
@@ -175,6 +191,8 @@ def _notes(spec: TableSpec, claims: list[Claim]) -> tuple[str, ...]:
     spread = "" if counts == [1] else ", mean ± half the range"
     k = "" if spec.name == "table7" else f"k = {settings[0]['k']}, "
     notes.append(f"{k}{seeds}{spread}.")
+    if settings[0].get("regime") == "papers":
+        notes.append(regime_sentence(find_benchmark(claims[0].data, "papers")))
     for name in ("epochs", "rows", "steps", "weights"):
         asked = {str(each[name]): each[name] for each in settings if each.get(name)}
         if asked:

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from r2et.bench.claim import Claim, save_claims
+from r2et.bench.claim import Claim, in_regime, save_claims
 from r2et.bench.figure_layout import draw
 from r2et.bench.figure_plans import FIGURES
 from r2et.bench.figure_statistics import correlation_sentences
@@ -117,18 +117,19 @@ def run_table(name: str, grid: Grid, runner: Runner) -> BenchOutcome:
     bring_data(grid.datasets)
 
     def finish(claims: list[Claim], records: Records) -> BenchOutcome:
-        place = records.folder / "claims"
+        kept = records.folder / "claims"
         shown, whole = [], []
         for claim in claims:
-            before = _stored(Claim, claim.name, place)
+            before = _stored(Claim, claim.name, kept)
             is_whole = not claim.lacks(*PASSING)
             if is_whole:
                 whole.append(claim)
             shown.append(claim if is_whole or before is None else before)
             if is_whole and (before is None or not _has_more_seeds(before, claim)):
-                save_claims([claim], place)
+                save_claims([claim], kept)
         tables = tables_of(name, grid.datasets, shown)
-        files = write_tables(table_spec(name, grid.datasets[0]).name, tables, records.folder)
+        place = in_regime(table_spec(name, grid.datasets[0]).name, grid.regime)
+        files = write_tables(place, tables, records.folder)
         return BenchOutcome(tables, files, [*records.notes, *_cut(name, len(claims), len(whole))])
 
     return runner(plans_of(name, grid), finish)

@@ -13,7 +13,6 @@ from r2et.bench.grid import ALWAYS_RETRAINED, Grid, SelectedTrainings, select_tr
 from r2et.bench.measure_task import MeasureTask
 from r2et.bench.papers import reported_value
 from r2et.bench.record import Record
-from r2et.bench.registry import find_benchmark
 from r2et.bench.task import BenchTask
 
 WAYS = {False: "scratch", True: "retrained"}
@@ -87,7 +86,7 @@ class TableSpec:
         self, grid: Grid, data: str, recipe: str
     ) -> Generator[list[BenchTask], list[Record], Claim]:
         """One row: select the settings, train all seeds, measure, and put the numbers together."""
-        benchmark = find_benchmark(data)
+        benchmark = grid.benchmark(data)
         ways: dict[bool, SelectedTrainings] = {}
         for again in sorted({column.retrain for column in self.columns}):
             ways[again] = yield from select_trainings(grid, data, recipe, retrain=again)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import warnings
 from collections.abc import Iterator
@@ -16,6 +17,8 @@ from torch import nn
 
 from r2et.bench.benchmark_config import BenchmarkConfig, Changes, content_hash, has_checksums
 from r2et.bench.method import Method, method, source_of, title_of
+from r2et.bench.networks import papers_network
+from r2et.bench.papers import OTHER_METHODS, R2ET_VARIANTS
 from r2et.bench.registry import find_benchmark
 from r2et.bench.task import BenchTask, TaskInput, TaskResult, task_config
 from r2et.data import Data, Split
@@ -23,8 +26,13 @@ from r2et.errors import R2ETError, require
 from r2et.metrics import split_auc
 from r2et.models import smooth
 from r2et.models.weights import copied_weights
-from r2et.train import Recipe, fit, recipe
-from r2et.train.defaults import default_network
+from r2et.train import RECIPES, Recipe, fit, recipe
+
+# Changes that `fit` takes, not the recipe: of AT's step, and of how a retraining stops.
+FIT_CHANGES = ("radius", "agree")
+AGREE = 0.9  # P@k with Vanilla's rankings, below which a retraining stops
+BATCHES, FEWEST_EPOCHS, MOST_EPOCHS = 3000, 10, 200  # of the long regime
+PAPERS_PENALTIES = (*R2ET_VARIANTS, *OTHER_METHODS)
 
 
 @final
@@ -34,10 +42,11 @@ class TrainTask(BenchTask):
 
     data: the dataset's name.
     recipe: a name of RECIPES, or module:name of a Recipe or Method of yours.
-    changes: settings of the recipe that differ from its own, and `radius`.
+    changes: settings of the recipe that differ from its own, and those of FIT_CHANGES.
     seed: of the network and the training.
     retrain: whether it starts from Vanilla's weights.
     epochs: None for the usual number.
+    regime: of the benchmark's config.
     """
 
     data: str
@@ -46,15 +55,16 @@ class TrainTask(BenchTask):
     seed: int = 0
     retrain: bool = False
     epochs: int | None = None
+    regime: str = "long"
 
     @property
     def benchmark(self) -> BenchmarkConfig:
-        return find_benchmark(self.data)
+        return find_benchmark(self.data, self.regime)
 
     @property
     def vanilla(self) -> TrainTask:
         """The plain training that this one is compared with."""
-        return TrainTask(self.data, "vanilla", seed=self.seed, epochs=self.epochs)
+        return replace(self, recipe="vanilla", changes=(), retrain=False)
 
     @property
     def needs(self) -> tuple[BenchTask, ...]:
@@ -88,6 +98,9 @@ class TrainTask(BenchTask):
             keep=benchmark.keep,
             slack=benchmark.slack,
             penalised=None if benchmark.is_table else benchmark.explainer,
+            regime=None if self.regime == "long" else self.regime,
+            agree=dict(self.changes).get("agree"),
+            check_every=benchmark.check_every if self.retrain else None,
             source=source_of(written) if foreign else None,
             content=None if has_checksums(self.data) else content_hash(self.data),
         )
@@ -106,12 +119,23 @@ class TrainTask(BenchTask):
         A retraining takes steps of a tenth: whole ones leave Vanilla's rankings at once, and then
         nothing but Vanilla is kept.
         """
-        changed = {n: v for n, v in self.changes if n != "radius"}
-        if not self.benchmark.is_table:
-            changed = {"batch": self.benchmark.batch, "lr": self.benchmark.lr, **changed}
+        benchmark = self.benchmark
+        changed = {n: v for n, v in self.changes if n not in FIT_CHANGES}
+        if self.recipe in PAPERS_PENALTIES:
+            changed = {**dict(benchmark.schedule), **changed}
+        if not benchmark.is_table:
+            changed = {"batch": benchmark.batch, "lr": benchmark.lr, **changed}
         if self.retrain:
             changed["lr"] = changed.get("lr", own.lr) / 10
+        if self.recipe in RECIPES:  # the length of training is the regime's
+            changed["patience"] = None
         return recipe(own, **changed)
+
+    def length(self, settings: Recipe, rows: int) -> int:
+        """Epochs of this training: as asked for, the regime's, or about 3000 batches."""
+        usual = math.ceil(BATCHES / math.ceil(rows / settings.batch))
+        asked = self.epochs or self.benchmark.epochs or settings.epochs
+        return asked or min(max(usual, FEWEST_EPOCHS), MOST_EPOCHS)
 
     def do(self, inputs: tuple[TaskInput, ...]) -> TaskResult:
         own = method(self.recipe)
@@ -133,26 +157,30 @@ class TrainTask(BenchTask):
 
     def _fit(self, settings: Recipe, inputs: tuple[TaskInput, ...]) -> TaskResult:
         benchmark, data = self.benchmark, self.benchmark.load()
-        start, threshold = benchmark.network(data, self.seed, self.widths(settings)), None
+        start, threshold = self._unsmoothed(settings, data), None
         if self.retrain and inputs:
             start.load_state_dict(parse_weights(_weights(inputs[0])))
         elif inputs:
             threshold = inputs[0].record.measured["auc_validation"] - benchmark.slack
         plain = benchmark.is_table or self.recipe == "vanilla"
+        # Everything is said: what `fit` does by default may change, a benchmark may not.
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", UserWarning)
             trained = fit(
                 start,
                 data,
-                settings,
+                replace(settings, linear=False, hidden=None),
                 k=benchmark.k,
                 radius=self.radius,
-                epochs=self.epochs or benchmark.epochs,
+                epochs=self.length(settings, len(data.train.y)),
                 seed=self.seed,
                 explainer=None if plain else benchmark.explainer,
                 retrain=self.retrain,
+                agree=dict(self.changes).get("agree", AGREE),
+                check_every=benchmark.check_every if self.retrain else None,
                 keep="last" if threshold is None else "above",
                 threshold=threshold,
+                class_weight=None,
                 progress=False,
                 baselines=False,
             )
@@ -183,11 +211,14 @@ class TrainTask(BenchTask):
         return network.eval()
 
     def _untrained(self, settings: Recipe) -> nn.Module:
-        data = self.benchmark.load()
-        if settings.linear:
-            return default_network(data, (), self.seed)
-        network = self.benchmark.network(data, self.seed, self.widths(settings))
+        network = self._unsmoothed(settings, self.benchmark.load())
         return network if settings.rho is None else smooth(network, settings.rho)
+
+    def _unsmoothed(self, settings: Recipe, data: Data) -> nn.Module:
+        """The network as it is before `fit` puts softplus into it."""
+        if settings.linear:
+            return papers_network(data, (), self.seed)
+        return self.benchmark.network(data, self.seed, self.widths(settings))
 
 
 def own_copy(data: Data) -> Data:

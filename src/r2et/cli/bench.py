@@ -31,6 +31,9 @@ def command(
     epochs: int = typer.Option(None, help="Fewer, for a quick look."),
     rows: int = typer.Option(None, help="Test rows, for a quick look."),
     steps: int = typer.Option(None, help="Of the papers' attacks, for a quick look."),
+    regime: str = typer.Option(
+        "long", help="long, or papers: their length of training, thresholds and weights."
+    ),
     weights: str = typer.Option(None, help="Penalty weights to try, as 0.01,0.1."),
     as_json: bool = typer.Option(False, "--json", help="Print the claims as JSON."),
 ) -> None:
@@ -38,7 +41,9 @@ def command(
     from r2et.bench.command import parse_request, run
     from r2et.progress import bar
 
-    request = parse_request(name, datasets, recipes, seeds, epochs, rows, steps, weights, budget)
+    request = parse_request(
+        name, datasets, recipes, seeds, epochs, rows, steps, weights, budget, regime
+    )
     heard: list[str] = []
 
     def say(text: str) -> None:

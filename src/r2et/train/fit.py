@@ -29,7 +29,13 @@ from r2et.train.baselines import fit_baselines
 from r2et.train.checkpoint import folder, identity
 from r2et.train.defaults import default_network
 from r2et.train.distributed import distributed_by
-from r2et.train.fit_arguments import check_arguments, check_data, check_model, whole
+from r2et.train.fit_arguments import (
+    check_arguments,
+    check_data,
+    check_model,
+    check_retraining,
+    whole,
+)
 from r2et.train.loop import SMALLEST, Keep, Loop, TrainingSettings
 from r2et.train.recipe import Recipe
 from r2et.train.recipe import recipe as find_recipe
@@ -73,6 +79,7 @@ def fit(
     explainer: Explainer | None = None,
     retrain: bool = False,
     agree: float = 0.9,
+    check_every: int | None = None,
     keep: Keep = "last",
     threshold: float | None = None,
     save_every: float = 30.0,
@@ -88,9 +95,10 @@ def fit(
     for recipes that have one. explainer: the explanation, by default the recipe's.
 
     retrain: preserve the rankings of the model as given, for at most 10 epochs; stop when P@k with
-    them falls below `agree`, or the validation AUC by 0.01. keep: which epoch's weights to return:
-    the last, the best by validation AUC, or the last whose AUC is not below `threshold` ("above";
-    where none is, the best, with a warning).
+    them falls below `agree`, or the validation AUC by 0.01, checked after every epoch or, finer,
+    after every `check_every` batches; what is kept is the last that passed. keep: which epoch's
+    weights to return: the last, the best by validation AUC, or the last whose AUC is not below
+    `threshold` ("above"; where none is, the best, with a warning).
 
     out: a folder for checkpoints (every `save_every` seconds, and at Ctrl-C), the record, and the
     trained model (of networks that are not ours, the weights). A later call with the same settings
@@ -105,6 +113,7 @@ def fit(
     chosen = find_recipe(recipe)
     check_data(data, labelled=keep in ("best", "above"))
     check_arguments(radius, keep, threshold, explainer, agree, save_every)
+    check_retraining(retrain, check_every)
     k = whole("k", data.k if k is None else k)
     chosen = chosen.prepared(k, float(radius), explainer)
     seed = whole("seed", seed)
@@ -119,6 +128,7 @@ def fit(
         threshold=threshold,
         retrain=bool(retrain),
         agree=agree,
+        check_every=check_every,
         save_every=save_every,
         progress=progress,
     )
@@ -234,7 +244,7 @@ def _record(loop: Loop, data: Data, config: dict[str, Any]) -> dict[str, Any]:
         "epoch_kept": state.kept_epoch,
         "stopped": state.stopped or None,
         "threshold_met": state.met if loop.settings.keep == "above" else None,
-        "auc": last[0]["auc"] if last else loop.reference and loop.reference.auc,
+        "auc": _kept_auc(loop, last),
         "seconds": round(state.seconds, 3),
         "history": state.history,
         "r2et": __version__,
@@ -242,6 +252,16 @@ def _record(loop: Loop, data: Data, config: dict[str, Any]) -> dict[str, Any]:
         "python": platform.python_version(),
         "date": datetime.now(timezone.utc).date().isoformat(),
     }
+
+
+def _kept_auc(loop: Loop, last: list[dict[str, Any]]) -> float | None:
+    """Validation AUC of the kept weights: of an epoch, of the middle of one, or of the start."""
+    if loop.state.kept_auc is not None:
+        return loop.state.kept_auc
+    if last:
+        auc: float | None = last[0]["auc"]
+        return auc
+    return None if loop.reference is None else loop.reference.auc
 
 
 def _extra(record: dict[str, Any], data: Data) -> dict[str, Any]:

@@ -42,6 +42,14 @@ def check_arguments(
     require(is_valid, "fit", "explainer", "None or an Explainer", explainer)
 
 
+def check_retraining(retrain: Any, check_every: Any) -> None:
+    """How often a retraining is compared with the model it started from."""
+    if check_every is not None:
+        is_valid = type(check_every) is int and check_every > 0 and bool(retrain)
+        expected = "None, or a positive number of batches with retrain=True"
+        require(is_valid, "fit", "check_every", expected, check_every)
+
+
 def check_model(model: nn.Module, data: Data, k: int, explainer: Explainer) -> None:
     """The model takes the data, has an output for each class, and something to learn."""
     few = data.train.x[:2]

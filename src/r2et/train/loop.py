@@ -46,6 +46,7 @@ class TrainingSettings(Configurable):
     agree: float
     save_every: float
     progress: bool
+    check_every: int | None = None
 
 
 @dataclass
@@ -61,6 +62,7 @@ class State:
     seconds: float = 0.0
     stopped: str = ""
     met: bool = False  # an epoch has reached the threshold
+    kept_auc: float | None = None  # of weights kept in the middle of an epoch
 
 
 class Loop:
@@ -134,9 +136,12 @@ class Loop:
                     if interrupted():
                         self.save()
                         raise KeyboardInterrupt
+                    if self._leaves_within_epoch():
+                        break
                     if time.monotonic() - self.saved_at >= settings.save_every:
                         self.save()
-                self._end_epoch(advance)
+                if not state.stopped:
+                    self._end_epoch(advance)
                 state.seconds = time.perf_counter() - began
             self.save()
             if interrupted():
@@ -258,6 +263,18 @@ class Loop:
         self._decide(validation_auc)
         state.epoch += 1
 
+    def _leaves_within_epoch(self) -> bool:
+        """Whether a retraining, looked at in the middle of an epoch, has left its reference."""
+        every, state = self.settings.check_every, self.state
+        if self.reference is None or every is None or state.step % every:
+            return False
+        alike, auc = self.reference.agreement(self.model), split_auc(self.model, self.data.val)
+        state.stopped = self.reference.left(alike, auc, self.settings.agree)
+        if not state.stopped:
+            self.kept, state.kept_epoch = copied_weights(self.model), state.epoch + 1
+            state.kept_auc = auc
+        return bool(state.stopped)
+
     def _decide(self, validation_auc: float | None) -> None:
         """Keep this epoch's weights, or stop, as the settings say."""
         state, settings = self.state, self.settings
@@ -276,6 +293,7 @@ class Loop:
         wanted = {"last": True, "best": better, "above": above or (better and not state.met)}
         if wanted[settings.keep]:
             self.kept, state.kept_epoch = copied_weights(self.model), state.epoch + 1
+            state.kept_auc = None
         patience = self.recipe.patience
         if patience is not None and validation_auc is not None:
             aucs = [-math.inf if e["auc"] is None else float(e["auc"]) for e in state.history]
