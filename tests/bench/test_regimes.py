@@ -189,6 +189,10 @@ def test_the_nearest_length_is_accurate_enough():
     assert nearest_length(values) == 2
     assert nearest_length({**values, "papers_auc": 0.5}) == 1
     assert nearest_length({**values, "papers_auc": 0.99}) == 1  # none is: the nearest of all
+    level = {**values, "er_last": [[0.84, 0.84], [0.851, 0.851], [0.842, 0.842]]}
+    assert nearest_length(level) == 2  # within a point of the third
+    level["er_last"][2] = [0.835, 0.835]
+    assert nearest_length({**level, "papers": 0.83}) == 3
 
 
 def test_regimes_are_asked_for_by_name():
