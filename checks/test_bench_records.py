@@ -1,4 +1,4 @@
-"""docs/results.md says what the committed records of `r2et bench` say."""
+"""docs/results.md and docs/results say what the committed records of `r2et bench` say."""
 
 import re
 import shutil
@@ -17,7 +17,8 @@ from r2et.bench.papers import paper_tables
 from r2et.bench.registry import BENCHMARKS
 from r2et.bench.table_plan import COARSE, gathered
 from r2et.config import config_key
-from result_pages.archive import archives
+from result_pages.archive import archives, merged
+from result_pages.first_screen import EIGHT, GROUPS, KEYS, REGIMES, screen_rows
 from result_pages.page import TABLES, results
 from result_pages.verdicts import verdicts
 
@@ -39,9 +40,63 @@ def tables(runs):
     return runs["tables"]
 
 
-def test_the_page_is_what_the_records_make(runs):
+@pytest.fixture(scope="module")
+def pages(runs):
     texts = [(ROOT / "tools" / name).read_text() for name in ("summary.md", "why.md")]
-    assert (ROOT / "docs" / "results.md").read_text() == results(runs, "records", *texts)
+    return results(runs, *texts)
+
+
+def test_the_pages_are_what_the_records_make(pages):
+    stored = {path.relative_to(ROOT / "docs") for path in (ROOT / "docs/results").glob("*.md")}
+    assert {str(path) for path in stored} == set(pages) - {"results.md"}
+    for name, text in pages.items():
+        assert (ROOT / "docs" / name).read_text() == text, name
+
+
+def test_the_first_page_is_short_and_has_all_eight_datasets(pages):
+    lines = pages["results.md"].splitlines()
+    assert len(lines) < 300
+    titles = [line for line in lines if line.startswith("### ")]
+    assert len(titles) == len(EIGHT) == 8
+    for paper, title, _ in EIGHT:
+        assert any(line.startswith(f"### {title}") for line in titles)
+        assert paper in paper_tables()["table1"]["vanilla"]
+
+
+def test_every_cell_of_the_first_screen_is_a_claims(runs):
+    """Each number by hand from the seeds of its claim; where there is no claim, "not run"."""
+    claims, _ = merged(runs.values())
+    shown = 0
+    for paper, _, data in EIGHT:
+        own = {
+            r: [c for c in claims.values() if c.table == "table1" and c.regime == r]
+            for r in REGIMES
+        }
+        for row in screen_rows(paper, data, own):
+            for i, regime in enumerate(REGIMES):
+                cells = row.cells[1 + 5 * i : 6 + 5 * i]
+                match = re.fullmatch(r"\[([\d.]+)\]\((.*)\)°? `(.*)`", cells[0])
+                if match is None:
+                    ran = [
+                        c for c in own[regime] if c.data == data and c.recipe in GROUPS[row.group]
+                    ]
+                    assert (cells[0] == "not run") == (not ran), (data, row.group, regime)
+                    continue
+                (claim,) = (c for c in own[regime] if (c.data, c.recipe) == (data, match[3]))
+                for cell, key in zip((match[1], *cells[1:]), KEYS, strict=True):
+                    seeds = claim.numbers[key].seeds
+                    if cell == "-":
+                        assert not seeds
+                        continue
+                    digits = {"cauc": 3, "sets": 0}.get(key, 1)
+                    value = sum(seeds) / len(seeds) * (1 if key in ("cauc", "sets") else 100)
+                    assert cell == f"{value:.{digits}f}"
+                    shown += 1
+                assert (
+                    f'<a id="{match[2].partition("#")[2]}"></a>'
+                    in (ROOT / "docs/results/table1.md").read_text()
+                )
+    assert shown > 50
 
 
 def test_the_check_sees_a_page_that_is_out_of_date(tmp_path):
@@ -49,6 +104,7 @@ def test_the_check_sees_a_page_that_is_out_of_date(tmp_path):
     for name in ("summary.md", "why.md"):
         (tmp_path / "tools" / name).write_text("")
     (tmp_path / "docs").mkdir()
+    shutil.copytree(ROOT / "docs/results", tmp_path / "docs/results")
     (tmp_path / "docs/results.md").write_text("typed by hand")
     command = [sys.executable, str(tmp_path / "tools/results.py"), "--check"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -130,14 +186,18 @@ def test_where_thickness_is_an_upper_estimate_it_is_said(tables):
     assert POINTS > 10
 
 
-def test_links_lead_somewhere():
-    text = (ROOT / "docs" / "results.md").read_text()
-    links = set(re.findall(r"\]\(([^)#]+)", text))
-    assert len(links) > 9
-    assert [link for link in links if not (ROOT / "docs" / link).exists()] == []
-    places = set(re.findall(r"\]\(#([^)]+)\)", text))
-    assert len(places) > 9
-    assert places <= set(re.findall(r'<a id="([^"]+)">', text))
+def test_links_lead_somewhere(pages):
+    links = 0
+    for name, text in pages.items():
+        here = ROOT / "docs" / name
+        for link in set(re.findall(r"\]\(([^)]+)\)", text)):
+            file, _, place = link.partition("#")
+            there = (here.parent / file).resolve() if file else here
+            assert there.exists(), (name, link)
+            if place and "/results/" in str(there):
+                assert f'<a id="{place}"></a>' in there.read_text(), (name, link)
+            links += 1
+    assert links > 30
 
 
 def test_all_recipes_and_three_seeds_of_every_table(tables):

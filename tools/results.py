@@ -1,4 +1,6 @@
-"""Write docs/results.md from docs/records: `python tools/results.py [--check] [--from OUT ...]`.
+"""Write docs/results.md and docs/results/ from docs/records.
+
+`python tools/results.py [--check] [--from OUT ...]`
 
 --from OUT first takes over what a run left (`r2et bench ... --out OUT`): its claims, replacing
 older ones, its records, and pictures of its figures. --run NAME keeps that run apart, in
@@ -26,7 +28,7 @@ from result_pages.page import results
 ROOT = Path(__file__).parents[1]
 RECORDS = ROOT / "docs" / "records"
 MAIN = "tables"  # the run that the tables are of
-PAGE = ROOT / "docs" / "results.md"
+DOCS = ROOT / "docs"
 TEXTS = [ROOT / "tools" / name for name in ("summary.md", "why.md")]
 
 
@@ -95,12 +97,23 @@ def main() -> None:
     if options.again:
         again()
     texts = [path.read_text(encoding="utf-8") for path in TEXTS]
-    page = results(kept_runs(), "records", *texts)
+    pages = results(kept_runs(), *texts)
+    stale = set((DOCS / "results").glob("*.md")) - {DOCS / name for name in pages}
     if options.check:
-        if not PAGE.exists() or PAGE.read_text(encoding="utf-8") != page:
-            sys.exit("results: docs/results.md must be made anew (python tools/results.py).")
+        old = [name for name, text in pages.items() if not _holds(DOCS / name, text)]
+        old += [str(path.relative_to(DOCS)) for path in sorted(stale)]
+        if old:
+            sys.exit(f"results: docs/{old[0]} must be made anew (python tools/results.py).")
         return
-    PAGE.write_text(page, encoding="utf-8")
+    (DOCS / "results").mkdir(exist_ok=True)
+    for name, text in pages.items():
+        (DOCS / name).write_text(text, encoding="utf-8")
+    for path in stale:
+        path.unlink()
+
+
+def _holds(path: Path, text: str) -> bool:
+    return path.exists() and path.read_text(encoding="utf-8") == text
 
 
 if __name__ == "__main__":

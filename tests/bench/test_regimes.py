@@ -14,11 +14,15 @@ from r2et.bench.command import parse_request
 from r2et.bench.figure_plans import FIGURES, nearest_length
 from r2et.bench.grid import Grid, select_trainings
 from r2et.bench.measure_task import MeasureTask
+from r2et.bench.nearest import select_nearest
 from r2et.bench.networks import papers_network
 from r2et.bench.papers import paper_tables
 from r2et.bench.papers_regime import PUBLISHED, pair_weights, published_slack
+from r2et.bench.record import Record
 from r2et.bench.registry import BENCHMARKS, REGIMES, find_benchmark
 from r2et.bench.run import Runner, run_figure
+from r2et.bench.select_task import SelectTask, nearest_candidate
+from r2et.bench.task import TaskInput
 from r2et.bench.train_task import TrainTask
 from r2et.errors import InputError
 from r2et.models import MLP
@@ -237,3 +241,51 @@ def test_the_search_for_a_length(tmp_path):
     ).panels
     assert none.failed == "the papers have no linear on compas to come near to"
     assert FIGURES["length-search"].regime == "papers"
+
+
+def test_the_nearest_is_above_the_threshold_where_that_is_near_enough():
+    def entry(precision, met):
+        return {"precision": precision, "met": met, "auc": 0.9}
+
+    near = [entry(0.7, True), entry(0.88, True), entry(0.9, False)]
+    assert nearest_candidate(near, 0.9) == (1, True)
+    far = [entry(0.7, True), entry(0.84, True), entry(0.9, False)]
+    assert nearest_candidate(far, 0.9) == (2, False)
+    assert nearest_candidate(far[:2], 0.9) == (1, True)  # no other is nearer
+
+
+def test_other_lengths_are_tried_where_nothing_is_near():
+    """Validation P@k made up: 0.5 at the regime's length, the papers' 0.921 after two epochs."""
+    grid = Grid(("adult",), ("r2et",), seeds=2, regime="papers")
+    asked = []
+
+    def record(task):
+        if isinstance(task, SelectTask):
+            inputs = tuple(TaskInput(record(need)) for need in task.needs)
+            asked.append(len(task.tried))
+            return Record(task.config(), task.do(inputs).measured, name=task.name)
+        own = task.of if isinstance(task, MeasureTask) else task
+        precision = 0.921 if dict(own.changes).get("epochs") == 2 else 0.5
+        return Record(task.config(), {"auc_validation": 0.88, "precision": precision})
+
+    plan = select_nearest(grid, "adult", "r2et")
+    wanted = next(plan)
+    try:
+        while True:
+            wanted = plan.send([record(task) for task in wanted])
+    except StopIteration as end:
+        chosen = end.value
+    assert asked == [12, 12 + 3 * 2]
+    assert dict(chosen.changes)["epochs"] == 2
+    assert [task.seed for task in chosen.trains] == [0, 1]
+    assert {task.length(RECIPES["r2et"], 10**4) for task in chosen.trains} == {2}
+    assert {task.config()["epochs"] for task in chosen.trains} == {2}
+    assert chosen.trains[0].vanilla.config()["epochs"] == 1
+
+
+def test_nearest_is_of_the_papers_regime_alone():
+    assert parse_request("nearest", "adult").grid.regime == "papers"
+    plan = select_nearest(Grid(("adult",), regime="papers"), "adult", "linear")
+    with pytest.raises(StopIteration) as end:
+        next(plan)
+    assert end.value.value.failed == "the papers have no linear on adult"

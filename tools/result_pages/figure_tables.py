@@ -62,6 +62,20 @@ def _lengths(panel: Panel) -> Iterable[Line]:
         yield (str(count), f"{mean(values['auc'][i]):.3f}", *numbers)
 
 
+def _searched(panel: Panel) -> Iterable[Line]:
+    values = panel.values
+    for i, count in enumerate(values["epochs"]):
+        taken = "taken" if count == values["nearest"] else ""
+        kept = f"{100 * mean(values['er_last'][i]):.1f}"
+        yield (
+            str(count),
+            f"{mean(values['auc'][i]):.3f}",
+            kept,
+            f"{100 * values['papers']:.1f}",
+            taken,
+        )
+
+
 def _pairs(panel: Panel) -> Iterable[Line]:
     for count, seeds in zip(panel.values["counts"], panel.values["precision"], strict=True):
         half = 50 * (max(seeds) - min(seeds))
@@ -80,6 +94,7 @@ READINGS: dict[str, tuple[Line, Callable[[Panel], Iterable[Line]]]] = {
         ("rows", "flip", *QUANTITIES.values(), "the first above 0.5 and above the second"),
         _steps,
     ),
+    "nearest": (("epochs", "cAUC", "P@k, last point", "the papers' P@k", ""), _searched),
     "er_last": (("epochs", "cAUC", "P@k, best point", "P@k, last point"), _lengths),
     "counts": (("k'", "P@k"), _pairs),
     "points": (

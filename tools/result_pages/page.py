@@ -1,4 +1,4 @@
-"""The page of results, made of claims and panels alone."""
+"""The pages of results, made of claims and panels alone."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import TypeVar
 
-from r2et.bench.claim import Claim
+from r2et.bench.claim import Claim, in_regime
 from r2et.bench.figure_plans import FIGURES
 from r2et.bench.panel import Panel
 from r2et.bench.paper_tables import ALIASES, TABLE_NAMES, table_spec
@@ -16,66 +16,96 @@ from r2et.bench.result_table import make_table
 from r2et.bench.table_formats import LEGEND, markdown
 from result_pages.archive import END, Archive, merged
 from result_pages.figure_tables import lines
+from result_pages.first_screen import first_screen
 from result_pages.text_template import TextTemplate
 from result_pages.verdicts import Verdict, verdicts
 
 TABLES = ("leaderboard", *(name for name in TABLE_NAMES if name not in ALIASES))
+SHOWN = (*TABLES, "nearest")
+REGIMES = ("papers", "long")
+HEADINGS = {"papers": "In the papers' regime", "long": "In the long regime"}
+FIRST = "results.md"
 HEAD = """# Results
 
-Made by `python tools/results.py` from files, and by nothing else. Behind every row of a table there
-is a claim: the numbers of every seed, the papers' figures, what was tried and chosen, the settings
-and the versions, and the names of its records. Claims and records lie in
-{archives};
-`python tools/results.py --show table1/adult-r2et` prints a claim, and with a record's name that
-record. A run of its own, as that of Figures 2 and 4, has a file of its own. Numbers in sentences
-are looked up in the same files.
+Of each dataset: P@k in percent, of the papers' best and of ours, in
+[two regimes](bench.md#two-regimes), the papers' short training and our long one. The length of
+training is most of the difference. `Strong`: under `StrongAttack`, which deserves more belief than
+the papers' ERAttack. `proved`: share of rows whose top k cannot change at the radius. `sets`: how
+many different top-k sets the test rows get; one set for all rows is stable and useless. Behind each
+first number a link to its table; ° below the accuracy threshold, "-" not measured. Made by
+`python tools/results.py` from {archives};
+`python tools/results.py --show table1-papers/adult-r2et` prints what a row rests on, its records by
+name.
 """
-READ = """## How to read the tables
+READ = """{legend}
 
-{legend}
-
-A recipe is compared if the validation AUC of each of its seeds is at most 0.01 (digits: 0.015)
-below that of Vanilla with the same seed. `cAUC`: AUC on clean test rows. `sets`: how many different
-top-k sets the test rows get. `chosen`: the settings with the highest validation P@k.
+A recipe is compared if the validation AUC of each of its seeds is at most 0.01 (digits: 0.015; in
+the papers' regime what the table says) below that of Vanilla with the same seed. `cAUC`: AUC on
+clean test rows. `sets`: how many different top-k sets the test rows get. `chosen`: the settings
+with the highest validation P@k.
 """
 SHORT = """## Where we reproduce the papers
 
-Each line is a sentence with two answers, the papers' and ours; the papers' number is their best of
-all of their recipes, whether it was run here or not. A lead or gain of less than half a point is
-"even". A data set's name leads to its table. Where ties decide, no line is given. Of {all} lines
-{same} have the same answer in both; {lost} hold in the papers and not here, {new} here and not in
-the papers; in {even} one side is even.
+Each line is a sentence with the papers' answer and ours; the papers' number is their best of all of
+their recipes, whether it was run here or not. A lead or gain of less than half a point is "even".
+Where ties decide, no line is given. In the long regime {same} of {all} lines have the same answer
+in both; {lost} hold in the papers and not here, {new} here and not in the papers; in {even} one
+side is even.
+"""
+PAGES = """## All of it
+
+{links}
 """
 
 
-def results(runs: Mapping[str, Archive], link: str, summary: str = "", why: str = "") -> str:
-    """The page of all claims and panels. link: how it gets to the folder of the archives.
+def results(runs: Mapping[str, Archive], summary: str = "", why: str = "") -> dict[str, str]:
+    """Every page of claims and panels, by its path below docs; the first is results.md.
 
     runs: by their names, that of the tables first.
     summary, why: texts to begin with and to explain with, whose {words} are looked up.
     """
     template = template_of(runs)
-    claims, panels = template.claims, template.panels
-    files = [f"[`{link}/{name}{END}`]({link}/{name}{END})" for name in runs]
-    parts = [HEAD.format(archives=" and ".join(files))]
+    pages: dict[str, str] = {}
+    for name in SHOWN:
+        parts = [part for regime in REGIMES for part in _tables(name, regime, template.claims)]
+        if parts:
+            title = table_spec(name, "adult").title
+            legend = READ.format(legend="\n\n".join(LEGEND))
+            pages[f"results/{name}.md"] = "\n".join([f"# {title}\n", legend, *parts])
+    drawn = [part for name in FIGURES for part in _figure(name, template.panels[name])]
+    if drawn:
+        pages["results/figures.md"] = "\n".join(["# Figures\n", *drawn])
+    if why:
+        pages["results/why.md"] = template.fill(why) + "\n"
+    return {FIRST: _first(runs, template, summary, pages), **pages}
+
+
+def _first(
+    runs: Mapping[str, Archive], template: TextTemplate, summary: str, pages: Mapping[str, str]
+) -> str:
+    """What is read first: the table of each dataset, what it says, and where the rest is."""
+    files = [f"[`{name}{END}`](records/{name}{END})" for name in runs]
+    parts = [HEAD.format(archives=", ".join(files))]
+    of_table1 = {regime: template.claims[in_regime("table1", regime)] for regime in REGIMES}
+    parts += first_screen(of_table1)
     parts += [template.fill(summary), ""] if summary else []
-    parts.append(READ.format(legend="\n\n".join(LEGEND)))
-    parts += _tables("leaderboard", claims["leaderboard"])
-    answers = verdicts(claim for some in claims.values() for claim in some)
-    if answers:
-        parts += [SHORT.format(all=len(answers), **counts(answers)), *_verdicts(answers)]
-    parts += [template.fill(why), ""] if why else []
-    for name in TABLES[1:]:
-        parts += _tables(name, claims[name])
-    for name in FIGURES:
-        parts += _figure(name, panels[name], link)
+    both = {
+        regime: verdicts(c for name in TABLES for c in template.claims[in_regime(name, regime)])
+        for regime in REGIMES
+    }
+    if both["long"]:
+        parts.append(SHORT.format(all=len(both["long"]), **counts(both["long"])))
+        parts += _verdicts(both["long"], both["papers"])
+    links = [f"- [{text.splitlines()[0].lstrip('# ')}]({path})" for path, text in pages.items()]
+    parts.append(PAGES.format(links="\n".join(links)))
     return "\n".join(parts)
 
 
 def template_of(runs: Mapping[str, Archive]) -> TextTemplate:
     """Claims by table, panels by figure, and all records, for texts to ask for."""
     every_claim, every_panel = merged(runs.values())
-    claims = {name: _of(every_claim, name) for name in TABLES}
+    names = [in_regime(name, regime) for name in SHOWN for regime in REGIMES]
+    claims = {name: _of(every_claim, name) for name in names}
     panels = {name: _of(every_panel, name) for name in FIGURES}
     return TextTemplate(claims, panels, [run.records for run in runs.values()])
 
@@ -96,35 +126,42 @@ def counts(answers: list[Verdict]) -> dict[str, int]:
     return {"same": same, "lost": lost, "new": new, "even": len(answers) - same - lost - new}
 
 
-def _verdicts(answers: list[Verdict]) -> Iterator[str]:
-    yield "| | data | the papers | | ours | | so |\n|---|---|---|---|---|---|---|"
+def _verdicts(answers: list[Verdict], short: list[Verdict]) -> Iterator[str]:
+    """The lines of the long regime, and beside each what the papers' regime says."""
+    beside = {(each.table, each.says, each.data): each for each in short}
+    yield f"| | data | the papers | | in their regime | so | long | so |\n|{8 * '---|'}"
     for table, group in groupby(answers, lambda v: v.table):
-        yield f"| **{table_spec(table, answers[0].data).title}** | | | | | | |"
+        yield f"| **{table_spec(table, answers[0].data).title}** | | | | | | | |"
         some = list(group)
         order = list(dict.fromkeys(each.says for each in some))
         for each in sorted(some, key=lambda v: order.index(v.says)):
-            whose = f"[{each.data}](#{table}-{each.data})"
-            theirs, ours = f"{each.theirs} | {each.papers}", f"{each.ours} | {each.here}"
-            yield f"| {each.says} | {whose} | {theirs} | {ours} | {each.holds} |"
+            whose = f"[{each.data}](results/{table}.md#{table}-{each.data})"
+            other = beside.get((table, each.says, each.data))
+            there = "not run | " if other is None else f"{other.ours} | {other.holds}"
+            theirs = f"{each.theirs} | {each.papers}"
+            yield f"| {each.says} | {whose} | {theirs} | {there} | {each.ours} | {each.holds} |"
     yield ""
 
 
-def _tables(name: str, claims: Sequence[Claim]) -> Iterator[str]:
+def _tables(name: str, regime: str, every: Mapping[str, Sequence[Claim]]) -> Iterator[str]:
+    """The tables of one regime, those of each dataset under an anchor of its own."""
+    place = in_regime(name, regime)
+    claims = every[place]
     datasets = [data for data in BENCHMARKS if any(claim.data == data for claim in claims)]
     if datasets:
-        yield f"## {table_spec(name, datasets[0]).title}\n"
+        yield f"## {HEADINGS[regime]}\n"
     for data in datasets:
         table = make_table(table_spec(name, data), data, dataset_title(data), _ordered(claims))
-        yield f'<a id="{name}-{data}"></a>\n\n### {dataset_title(data)}\n'
+        yield f'<a id="{place}-{data}"></a>\n\n### {dataset_title(data)}\n'
         yield markdown(table)
 
 
-def _figure(name: str, panels: Sequence[Panel], link: str) -> Iterator[str]:
+def _figure(name: str, panels: Sequence[Panel]) -> Iterator[str]:
     if not panels:
         return
     title = FIGURES[name].title
     yield f'<a id="{name}"></a>\n\n## {title}\n'
-    yield f"![{title}]({link}/{name}.png)\n"
+    yield f"![{title}](../records/{name}.png)\n"
     tables = [(panel, *lines(panel)) for panel in panels]
     if tables[0][1]:
         head = ("data", "recipe", *tables[0][1])

@@ -145,7 +145,7 @@ class TextTemplate:
         On validation rows, in points of P@k, or of AUC.
         """
         value = {"auc": "auc_validation", "precision": "precision"}[name]
-        one, other = self.runs
+        one, other = self.runs[:2]
         both = [(one[n], r) for n, r in other.items() if n in one and "-validation-" in n]
         most = max(abs(a.measured[value] - b.measured[value]) for a, b in both)
         return f"{most:.4f}" if name == "auc" else f"{100 * most:.1f}"
@@ -179,7 +179,10 @@ def _wrapped(text: str) -> str:
 
 
 def _column_of(table: str, data: str, key: str) -> ResultColumn:
-    return next(column for column in table_spec(table, data).columns if column.key == key)
+    spec = table_spec(
+        table.removesuffix("-papers"), data
+    )  # those of a regime have the same columns
+    return next(column for column in spec.columns if column.key == key)
 
 
 Kept = TypeVar("Kept", Claim, Panel)

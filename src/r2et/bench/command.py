@@ -11,14 +11,15 @@ from typing import Any
 
 from r2et.bench.figure_plans import FIGURES
 from r2et.bench.grid import Grid
-from r2et.bench.paper_tables import TABLE_NAMES, unknown_name
+from r2et.bench.paper_tables import TABLE_NAMES, TABLE_SPECS, unknown_name
 from r2et.bench.registry import REGIMES
 from r2et.bench.run import BenchOutcome, Runner, bring_data, run_figure, run_table
 from r2et.bench.schedule import Watch
 from r2et.engine import Engine, engine
 from r2et.errors import InputError, R2ETError, require
 
-NAMES = (*TABLE_NAMES, *FIGURES, "leaderboard", "all")
+NAMES = (*TABLE_NAMES, *FIGURES, "nearest", "leaderboard", "all")
+OF_ONE_REGIME = {spec.name: spec.regime for spec in TABLE_SPECS.values() if spec.regime}
 UNITS = {"h": 3600, "m": 60, "s": 1}
 # What is worth most comes first: "all" stops where the budget does.
 ORDER = (
@@ -71,10 +72,9 @@ def parse_request(
         raise InputError("bench: budget must be given for all, as --budget 2h, got none.")
     require(regime in REGIMES, "bench", "regime", f"one of {', '.join(REGIMES)}", regime)
     settings: dict[str, Any] = {"seeds": seeds, "epochs": epochs, "rows": rows, "steps": steps}
-    if name in FIGURES:
-        own = FIGURES[name].regime
-        asked = regime in ("long", own)
-        require(asked, "bench", "regime", f"{own} for {name}, as of its pictures", regime)
+    own = FIGURES[name].regime if name in FIGURES else OF_ONE_REGIME.get(name)
+    if own is not None:
+        require(regime in ("long", own), "bench", "regime", f"{own} for {name}", regime)
         regime = own
     settings["regime"] = regime
     if datasets is not None:

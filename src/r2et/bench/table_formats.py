@@ -46,7 +46,8 @@ def markdown(table: ResultTable) -> str:
 
 def chosen_settings(row: ResultRow) -> str:
     """The settings that were chosen."""
-    return ", ".join(f"{n} {v:g}" for n, v in row.claim.chosen.items())
+    settings = row.claim.chosen.items()
+    return ", ".join(n if v is True else f"{n} {v:g}" for n, v in settings)
 
 
 def missing(table: ResultTable) -> list[str]:

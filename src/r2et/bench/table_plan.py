@@ -11,6 +11,7 @@ from r2et.bench.claim import Claim, SeedValues, made_with
 from r2et.bench.figure_measurements import POINTS
 from r2et.bench.grid import ALWAYS_RETRAINED, Grid, SelectedTrainings, select_trainings
 from r2et.bench.measure_task import MeasureTask
+from r2et.bench.nearest import select_nearest
 from r2et.bench.papers import reported_value
 from r2et.bench.record import Record
 from r2et.bench.task import BenchTask
@@ -74,6 +75,8 @@ class TableSpec:
     columns: its numbers.
     order: keys of columns by which its rows are ordered; by default as the recipes are.
     about: what stands below it.
+    nearest: whether settings are selected by how near they come to the papers' figures.
+    regime: the only one that it is of; None: of any.
     """
 
     name: str
@@ -81,6 +84,8 @@ class TableSpec:
     columns: tuple[ResultColumn, ...]
     order: tuple[str, ...] = field(default=())
     about: str = ""
+    nearest: bool = False
+    regime: str | None = None
 
     def plan(
         self, grid: Grid, data: str, recipe: str
@@ -89,7 +94,10 @@ class TableSpec:
         benchmark = grid.benchmark(data)
         ways: dict[bool, SelectedTrainings] = {}
         for again in sorted({column.retrain for column in self.columns}):
-            ways[again] = yield from select_trainings(grid, data, recipe, retrain=again)
+            if self.nearest:
+                ways[again] = yield from select_nearest(grid, data, recipe)
+            else:
+                ways[again] = yield from select_trainings(grid, data, recipe, retrain=again)
         wanted: list[BenchTask] = []
         places: dict[str, slice] = {}
         refused: dict[str, str] = {}

@@ -28,8 +28,8 @@ from r2et.models import smooth
 from r2et.models.weights import copied_weights
 from r2et.train import RECIPES, Recipe, fit, recipe
 
-# Changes that `fit` takes, not the recipe: of AT's step, and of how a retraining stops.
-FIT_CHANGES = ("radius", "agree")
+# Changes that `fit` takes, not the recipe: AT's step, how a retraining stops, and the length.
+FIT_CHANGES = ("radius", "agree", "epochs")
 AGREE = 0.9  # P@k with Vanilla's rankings, below which a retraining stops
 BATCHES, FEWEST_EPOCHS, MOST_EPOCHS = 3000, 10, 200  # of the long regime
 PAPERS_PENALTIES = (*R2ET_VARIANTS, *OTHER_METHODS)
@@ -91,7 +91,7 @@ class TrainTask(BenchTask):
             retrain=self.retrain,
             k=benchmark.k,
             radius=self.radius,
-            epochs=self.epochs or benchmark.epochs,
+            epochs=self.asked_epochs,
             explainer=benchmark.judged,
             rows=benchmark.train_rows,
             width=benchmark.width,
@@ -104,6 +104,11 @@ class TrainTask(BenchTask):
             source=source_of(written) if foreign else None,
             content=None if has_checksums(self.data) else content_hash(self.data),
         )
+
+    @property
+    def asked_epochs(self) -> int | None:
+        """Those of a quick look, of the setting that is tried, or of the regime."""
+        return self.epochs or dict(self.changes).get("epochs") or self.benchmark.epochs
 
     @property
     def radius(self) -> float:
@@ -134,8 +139,7 @@ class TrainTask(BenchTask):
     def length(self, settings: Recipe, rows: int) -> int:
         """Epochs of this training: as asked for, the regime's, or about 3000 batches."""
         usual = math.ceil(BATCHES / math.ceil(rows / settings.batch))
-        asked = self.epochs or self.benchmark.epochs or settings.epochs
-        return asked or min(max(usual, FEWEST_EPOCHS), MOST_EPOCHS)
+        return self.asked_epochs or settings.epochs or min(max(usual, FEWEST_EPOCHS), MOST_EPOCHS)
 
     def do(self, inputs: tuple[TaskInput, ...]) -> TaskResult:
         own = method(self.recipe)
