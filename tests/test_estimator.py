@@ -8,14 +8,18 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from scipy import sparse
 from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
 from sklearn.datasets import make_blobs, make_classification
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MinMaxScaler, StandardScaler
+from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
+from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from r2et import R2ETClassifier, audit
@@ -26,19 +30,30 @@ from r2et.explain import Concept, Gradient, IntegratedGradients
 from r2et.rank import precision_at_k
 from r2et.region import L2
 from r2et.train import fit, recipe
+from r2et.train.seen_rows import UNSEEN, fingerprints
 
 
 def vanilla(**settings):
     return R2ETClassifier(**{"k": 3, "recipe": "vanilla", "epochs": 20, **settings})
 
 
-@parametrize_with_checks([vanilla(epochs=30)])
+def beyond_batches(_):
+    """What no network trained in batches can do, as for scikit-learn's own SGDClassifier."""
+    why = "rows are drawn in batches: a weight of 2 is a row twice on average, not bit by bit"
+    names = ("dense", "sparse")
+    return {f"check_sample_weight_equivalence_on_{name}_data": why for name in names}
+
+
+EXPECTED = {"expected_failed_checks": beyond_batches}
+
+
+@parametrize_with_checks([vanilla(epochs=30, baselines=False)], **EXPECTED)
 def test_what_scikit_learn_asks(estimator, check):
     check(estimator)
 
 
 @pytest.mark.slow
-@parametrize_with_checks([R2ETClassifier()])
+@parametrize_with_checks([R2ETClassifier()], **EXPECTED)
 def test_what_scikit_learn_asks_of_the_default(estimator, check):
     check(estimator)
 
@@ -120,7 +135,7 @@ def test_one_seed_one_network_and_torch_undisturbed(table):
 def test_threads_are_as_before(table):
     torch.set_num_threads(2)
     try:
-        vanilla(epochs=1).fit(*table)
+        vanilla(epochs=1, baselines=False).fit(*table)
         assert torch.get_num_threads() == 2
         with pytest.raises(InputError):
             vanilla(epochs=0).fit(*table)
@@ -246,6 +261,10 @@ def test_bad_input_is_one_sentence(table):
         ({"epochs": 0}, r"^fit: epochs must be "),
         ({"hidden": (0,)}, r"^MLP: every width must be "),
         ({"validation_fraction": 1}, r"^R2ETClassifier: validation_fraction must be in \[0, 1\)"),
+        ({"class_weight": "heavy"}, r"class_weight must be None, 'balanced' or \{label: weight\}"),
+        ({"class_weight": 2}, r"class_weight must be None, 'balanced' or \{label: weight\}, got 2"),
+        ({"class_weight": {"ugly": 2}}, r"class_weight must be of the labels bad, good, got \['u"),
+        ({"class_weight": {"bad": -1}}, r"class_weight must be of finite weights from 0 on"),
         ({"explainer": Concept()}, r"explainer must be one with a score per feature"),
         ({"explainer": "Grad"}, r"^fit: explainer must be None or an Explainer, got Grad\.$"),
     ]
@@ -254,14 +273,18 @@ def test_bad_input_is_one_sentence(table):
             vanilla(**{"epochs": 1, **settings}).fit(x, y)
     with pytest.raises(InputError, match=r"y must be of two classes or more, got one class, good"):
         vanilla().fit(x, ["good"] * len(x))
+    with pytest.raises(ValueError, match="must contain at least one non-zero number"):
+        vanilla().fit(x, y, np.zeros(len(x)))
+    with pytest.raises(ValueError, match="Negative values in data passed to `sample_weight`"):
+        vanilla().fit(x, y, -np.ones(len(x)))
     with pytest.raises(NotFittedError):
         vanilla().reasons(x)
 
 
 @pytest.mark.usefixtures("short_attacks")
 def test_audit_is_of_the_network_at_the_estimators_settings(table, fitted):
-    x, y = table
-    found = fitted.audit(x[:20], y[:20], k=2, budget="fast")
+    x, y = table[0][::30], table[1][::30]
+    found = fitted.audit(x[:20], y[:20], k=2, budget="fast", all_rows=True)
     told = found.summary()
     assert (told["rows"], told["k"], told["radius"]) == (20, 2, RADIUS)
     assert found.result["names"] == [str(name) for name in fitted.feature_names_in_]
@@ -273,11 +296,173 @@ def test_audit_is_of_the_network_at_the_estimators_settings(table, fitted):
         k=2,
         region=L2(RADIUS),
         budget="fast",
-    )
-    assert direct.summary() == told
-    assert fitted.audit(x[:8], budget="fast").summary()["auc_clean"] is None
+    ).summary()
+    baselines = ("auc_linear", "auc_logistic", "auc_boosting")
+    for name in direct:
+        assert direct[name] == told[name] or name.startswith(baselines)
+    # Those of the rows of fit, scored on the audited ones.
+    assert told["auc_linear"] is None
+    assert direct["auc_logistic"] is direct["auc_boosting"] is None
+    assert None not in (told["auc_logistic"], told["auc_boosting"])
+    assert fitted.audit(x[:8] + 1e-9, budget="fast").summary()["auc_clean"] is None
     with pytest.raises(InputError, match=r"^R2ETClassifier\.audit: y must be of bad, good, got"):
         fitted.audit(x, ["ugly"] * len(x))
+
+
+@pytest.fixture(scope="module")
+def halves(table):
+    """Half of a table of noisy labels, an estimator that has learned them by heart; the others."""
+    order = np.random.default_rng(5).permutation(600)
+    x, y = table[0].iloc[order], table[1][order]
+    y = np.where(np.arange(600) % 5 == 0, y[::-1], y)
+    model = vanilla(random_state=0, epochs=400, hidden=(64,)).fit(x[:150], y[:150])
+    return model, (x[:150], y[:150]), (x[150:300], y[150:300])
+
+
+@pytest.mark.usefixtures("short_attacks")
+def test_audit_leaves_out_the_rows_of_fit(halves):
+    model, (x, y), (others, labels) = halves
+    both = pd.concat([others, x]), np.concatenate([labels, y])
+    found = model.audit(*both, budget="fast", k=1)
+    first, *_ = str(found).splitlines()
+    assert first.startswith("R2ETClassifier: 150 of the 300 rows given were used in training")
+    assert "to validate) and are left out; the figures are of the other 150." in first
+    known = found.result["training_rows"]
+    held = sum(int(0.1 * (y == label).sum()) for label in model.classes_)
+    assert (known["training"], known["validation"]) == (150 - held, held)
+    assert {row["index"] for row in found.rows} == set(range(150))
+    truth = roc_auc_score(labels == "good", model.decision_function(others))
+    assert found.summary()["auc_clean"] == pytest.approx(truth)
+    assert f"  {'test AUC':42} {truth:.3f}" in str(found)
+    whole = model.audit(*both, budget="fast", k=1, all_rows=True)
+    assert "training rows included" in str(whole).splitlines()[0]
+    assert whole.summary()["auc_clean"] > truth + 0.03
+    with pytest.raises(InputError, match=r"^audit: x must be rows that the training has not seen"):
+        model.audit(x, y, budget="fast")
+    with pytest.raises(InputError, match=r"\(with all_rows=True, --all-rows, all are\), got 150"):
+        model.audit(x, budget="fast")
+    again = pickle.loads(pickle.dumps(model)).audit(*both, budget="fast", k=1)
+    assert again.summary() == found.summary()
+
+
+@pytest.mark.usefixtures("short_attacks")
+def test_audit_compares_with_what_the_same_rows_teach_others(halves):
+    model, (x, y), (others, labels) = halves
+    found = model.audit(others, labels, budget="fast", k=1)
+    scaler = MinMaxScaler().fit(x)
+    held = model.trained_.seen.val.digest
+    rows = torch.isin(fingerprints(model.inputs(x)), held, invert=True).numpy()
+    simple = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
+    simple.fit(scaler.transform(x)[rows], y[rows])
+    truth = roc_auc_score(labels == "good", simple.decision_function(scaler.transform(others)))
+    assert found.summary()["auc_logistic"] == pytest.approx(truth, abs=1e-4)
+    boosted = HistGradientBoostingClassifier(max_iter=100, early_stopping=True).set_params(
+        random_state=model.boosting_.seed
+    )
+    boosted.fit(model.inputs(x).float().double().numpy()[rows], y[rows])
+    truth = roc_auc_score(labels == "good", boosted.predict_proba(model.inputs(others))[:, 1])
+    assert found.summary()["auc_boosting"] == pytest.approx(truth)
+    assert "  of boosting  " in str(found)
+    bare = vanilla(epochs=1, baselines=False, random_state=0).fit(x, y)
+    told = bare.audit(others, labels, budget="fast", k=1).summary()
+    assert told["auc_logistic"] is told["auc_boosting"] is None
+    assert told["auc_linear"] is not None
+    poor = pickle.loads(pickle.dumps(model))
+    with torch.no_grad():
+        for last in list(poor.network_.parameters())[-2:]:
+            last.neg_()  # predicts the other class
+    assert "BELOW LOGISTIC REGRESSION" in str(poor.audit(others, labels, budget="fast", k=1))
+
+
+@pytest.mark.usefixtures("short_attacks")
+def test_without_rows_set_aside_all_are_rows_to_train_on(halves):
+    _, (x, y), (others, labels) = halves
+    model = vanilla(epochs=1, validation_fraction=0, random_state=0).fit(x, y)
+    both = pd.concat([x, others]), np.concatenate([y, labels])
+    known = model.audit(*both, budget="fast", k=1).result["training_rows"]
+    assert (known["training"], known["validation"]) == (150, 0)
+
+
+@pytest.mark.usefixtures("short_attacks")
+def test_people_alike_by_chance_are_audited():
+    random = np.random.default_rng(7)
+    x = random.integers(0, 3, (400, 3)).astype(float)  # 27 kinds of people
+    y = (x[:, 0] + random.random(400) > 1.5).astype(int)
+    model = vanilla(k=1, epochs=2, random_state=0).fit(x[:300], y[:300])
+    found = model.audit(x[300:], y[300:], budget="fast")
+    assert found.summary()["rows"] == 100
+    assert "no more than chance allows" in str(found)
+
+
+def test_weights_are_those_of_scikit_learn(table):
+    x, y = table
+    x, y = x[:200], y[:200]
+    given = np.where(y == "bad", 5.0, 0.5)
+
+    def bad(fitted):
+        return fitted.predict_proba(x)[:, 0].mean()
+
+    plain = vanilla(random_state=0, baselines=False)
+    heavy = bad(plain.fit(x, y, given))
+    assert heavy > bad(plain.fit(x, y)) + 0.1
+    by_class = vanilla(random_state=0, class_weight={"bad": 5, "good": 0.5}, baselines=False)
+    assert bad(by_class.fit(x, y)) == heavy
+    # Both multiply, and only what rows count for in relation to each other counts.
+    halved = vanilla(random_state=0, class_weight={"bad": 10}, baselines=False)
+    assert bad(halved.fit(x, y, np.full(len(y), 3.0))) == pytest.approx(heavy, abs=1e-6)
+    balanced = vanilla(random_state=0, class_weight="balanced", baselines=False)
+    by_hand = compute_sample_weight("balanced", y)
+    assert bad(balanced.fit(x, y)) == pytest.approx(bad(plain.fit(x, y, by_hand)), abs=1e-6)
+    kept = np.arange(200) % 3 > 0
+    dropped = plain.fit(x, y, kept.astype(float)).predict_proba(x)
+    assert np.array_equal(dropped, plain.fit(x[kept], y[kept]).predict_proba(x))
+
+
+def test_rows_of_no_weight_are_no_training_rows(table):
+    x, y = table[0][::10], table[1][::10]
+    model = vanilla(epochs=1, random_state=0).fit(x, y, [1.0] * 40 + [0.0] * 20)
+    parts = model.trained_.seen.parts(model.inputs(x)).parts
+    assert (parts[:40] != UNSEEN).all()
+    assert (parts[40:] == UNSEEN).all()
+
+
+@pytest.mark.parametrize("kind", [sparse.csr_matrix, sparse.coo_array])
+def test_sparse_rows_are_written_out_or_refused(table, kind, monkeypatch):
+    x, y = table
+    rows = x.to_numpy()
+    dense = vanilla(epochs=1, random_state=0).fit(rows, y)
+    same = vanilla(epochs=1, random_state=0).fit(kind(rows), y)
+    assert np.array_equal(same.predict_proba(kind(rows)), dense.predict_proba(rows))
+    monkeypatch.setattr("r2et.estimator.DENSE", 100)
+    sentence = r"^R2ETClassifier: X must be dense, or a sparse matrix of at most 100 numbers"
+    with pytest.raises(InputError, match=sentence + r".*, got 600 rows of 6 features\.$"):
+        same.predict(kind(rows))
+    with pytest.raises(InputError, match=sentence):
+        vanilla().fit(kind(rows), y)
+
+
+def test_a_pipeline_names_features_by_the_step_before(table):
+    x, y = table
+    x = x.assign(home=np.where(x["noise a"] > 0, "own", "rent"))
+    encoded = ColumnTransformer(
+        [("words", OneHotEncoder(), ["home"]), ("numbers", StandardScaler(), ["income", "debt"])],
+        verbose_feature_names_out=False,
+        sparse_threshold=1.0,
+    )
+    pipe = make_pipeline(encoded, vanilla(k=2, epochs=1, random_state=0)).fit(x, y)
+    names = ["home_own", "home_rent", "income", "debt"]
+    assert list(pipe.get_feature_names_out()) == names
+    assert pipe[-1].reasons(pipe[:-1].transform(x[:1]))[0][0].startswith("x")
+    encoded.set_params(words__sparse_output=False)
+    named = make_pipeline(encoded, vanilla(k=2, epochs=1, random_state=0))
+    named.set_output(transform="pandas").fit(x, y)
+    assert list(named[-1].feature_names_in_) == names == list(named.get_feature_names_out())
+    assert set(named[-1].reasons(named[:-1].transform(x[:5]))[0]) < set(names)
+    assert list(clone(named).fit(x, y).get_feature_names_out()) == names
+    with pytest.raises(InputError, match=r"input_features must be 4 names, got shape \(1,\)"):
+        named[-1].get_feature_names_out(["a"])
+    with pytest.raises(InputError, match="input_features must be equal to feature_names_in_"):
+        named[-1].get_feature_names_out(["a", "b", "c", "d"])
 
 
 def test_a_single_feature_cannot_be_audited():

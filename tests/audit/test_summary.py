@@ -15,6 +15,7 @@ from r2et.audit.settings import AuditSettings
 from r2et.audit.statistics import median
 from r2et.audit.summary import curve, summarize
 from r2et.region import L2
+from r2et.report.shares import shares_at_radius
 from r2et.train.baselines import Logistic
 
 
@@ -38,6 +39,27 @@ def test_rows_without_a_certificate_are_not_counted_as_unproved():
     )
     assert told["certified_share"] is told["radius_certified_median"] is None
     assert "certified_share" not in counts
+
+
+def test_a_row_that_any_attack_changed_is_changed_on_the_terminal_and_on_the_page():
+    given = {
+        "precision_strong": [1.0, 0.5, 1.0, 1.0, math.nan],
+        "radius_attacked": [0.3, 0.1, 0.31, math.inf, math.nan],
+    }
+    tensors = {name: torch.tensor(values, dtype=torch.float64) for name, values in given.items()}
+    told, counts = summarize(columns(**tensors), AuditSettings(1, L2(0.3)), LinearBaseline())
+    assert (told["changed_share"], counts["changed_share"]) == (0.5, 4)  # the first two of four
+    rows = {n: [v if math.isfinite(v) else None for v in vs[:4]] for n, vs in given.items()}
+    assert shares_at_radius({"summary": {"radius": 0.3}, "rows": rows}).broken == 0.5
+    without = columns(precision_strong=torch.tensor([1.0, 0.5]))
+    told, _ = summarize(without, AuditSettings(1, L2(0.3)), LinearBaseline())
+    assert told["changed_share"] == 0.5
+
+
+def test_a_radius_that_no_attack_found_is_said():
+    audited = audit(nn.Linear(3, 2), torch.rand(8, 3), k=1, region=L2(0.1), budget="fast")
+    assert audited.summary()["radius_attacked_median"] is None  # its reasons never move
+    assert f"  {'median radius attacked':42} above 0.3, the largest looked for" in str(audited)
 
 
 def chunk_of(x, y, number=0):

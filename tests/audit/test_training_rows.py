@@ -49,6 +49,12 @@ def test_training_rows_are_left_out_and_counted_in_the_first_line(held_out, data
     assert "  test AUC" in str(held_out)
 
 
+def test_the_first_line_says_of_how_many_of_the_others(done, rows, short_attacks):  # noqa: ARG001
+    some = audit(done, *rows, rows=5, **QUICK)
+    assert "the figures are of 5 of the other 24." in str(some).splitlines()[0]
+    assert not audit(done, *rows, rows=5, all_rows=True, **QUICK).check(["rows>=1"])
+
+
 def test_without_rows_the_test_part_is_audited(done, held_out, short_attacks):  # noqa: ARG001
     stored = audit(done, **QUICK)
     assert stored.summary()["auc_clean"] == held_out.summary()["auc_clean"]

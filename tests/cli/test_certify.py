@@ -5,9 +5,11 @@ import json
 import pytest
 import torch
 from rich.console import Console
+from tests.credit import credit_table
 
 from r2et.audit import Bracket
 from r2et.cli.certify import show
+from r2et.data import load_table
 from r2et.models import MLP, save_model
 
 
@@ -23,7 +25,7 @@ def test_table_and_curve(run, folder, tmp_path):
         "proved up to",
         "broken at",
         "unknown",
-        "different top-8 sets",
+        "Different top-8 sets: ",
         "The proof assumes",
     ):
         assert part in out
@@ -40,6 +42,32 @@ def test_json(run, folder):
     assert [sum(e[n] for n in ("proved", "unknown", "broken")) for e in found["curve"]] == (
         pytest.approx([1.0] * len(found["curve"]))
     )
+
+
+def test_training_rows_are_left_out(program, tmp_path):
+    credit_table(160).to_csv(tmp_path / "loans.csv", index=False)
+    options = ("--target", "class", "-o", "m", "--recipe", "vanilla", "--epochs", "1", "--k", "2")
+    assert program("train")("loans.csv", *options, "--no-baselines")[0] == 0
+    run = program("certify")
+    code, out, _ = run("m", "loans.csv", "--rows", "20", "--budget", "fast")
+    first = " ".join(out.split())
+    assert code == 0
+    assert first.startswith("136 of the 160 rows given were used in training (112 to train on, 24")
+    assert "and are left out; the figures are of 20 of the other 24. 20 rows, quantiles" in first
+    held_out = json.loads(run("m", "loans.csv", "--budget", "fast", "--json")[1])
+    stored = json.loads(run("m", "--budget", "fast", "--json")[1])
+    assert held_out["training_rows"]["training"] == 112
+    assert stored["rows"] == held_out["rows"] == 24
+    # The file has the test rows in its own order.
+    assert sorted(stored["certified"]) == pytest.approx(sorted(held_out["certified"]), rel=1e-3)
+    everything = run("m", "loans.csv", "--all-rows", "--rows", "3", "--budget", "fast")[1]
+    assert everything.startswith("Training rows included: 136 of the 160")
+    lines = (tmp_path / "loans.csv").read_text().splitlines()
+    rows = load_table(tmp_path / "loans.csv", "class").row_numbers[0].tolist()
+    (tmp_path / "seen.csv").write_text("\n".join([lines[0], *(lines[1 + i] for i in rows)]))
+    code, _, err = run("m", "seen.csv")
+    assert code == 2
+    assert err.startswith("certify: x must be rows that the training has not seen")
 
 
 def test_nothing_reads_as_more_than_was_proved(capsys):

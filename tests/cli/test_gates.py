@@ -139,6 +139,23 @@ def test_every_figure_can_be_gated_and_none_passes_unmeasured():
                 assert verdict.passed is eval(f"{value} {sign} 0.5")
 
 
+def test_training_rows_pass_no_gate():
+    audit = summarized(auc_clean=0.9, auc_clean_low=0.8)
+    counts = {"given": 9, "training": 5, "validation": 0, "alike": 0}
+    audit.result["training_rows"] = {**counts, "included": True}
+    (verdict,) = audit.check(["auc_clean>=0.6"])
+    assert not verdict.passed
+    assert verdict.reason == (
+        "audit: auc_clean must be of rows that the training has not seen, got 0.9000, training rows"
+        " included."
+    )
+    (verdict,) = audit.check(["auc_clean>=0.95"])
+    assert verdict.reason == "audit: auc_clean must be 0.95 or more, got 0.9000."
+    for others in ({"included": False}, {"included": True, "training": 0}):
+        audit.result["training_rows"] = {**counts, **others}
+        assert audit.check(["auc_clean>=0.6"])
+
+
 def test_a_report_is_true_where_all_pass():
     audit = summarized(auc_clean=0.7, auc_clean_low=0.6, auc_clean_high=0.8)
     assert audit.check(["auc_clean>=0.6"])

@@ -86,6 +86,15 @@ def test_scale_comes_from_the_training_rows_only():
     assert float(wild.test.x[0, 1]) == 1.0
 
 
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_table_drawn_with_the_same_seed_is_not_split_by_its_own_numbers(seed):
+    column = np.random.default_rng(seed).random(1000)
+    frame = pd.DataFrame({"a": column, "b": column[::-1], "y": np.arange(1000) % 2})
+    data = load_table(frame, "y", seed=seed)
+    means = [float(part.x[:, 0].mean()) for part in data.parts]
+    assert means == pytest.approx([0.5] * 3, abs=0.1)  # six standard errors of the smallest
+
+
 def test_the_split_keeps_the_classes_and_repeats_under_a_seed():
     data = load_table(people(), "default")
     share = [float(p.y.float().mean()) for p in parts(data)]

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from r2et.attack import MinimumNorm
+from r2et.audit.input_rows import InputRows
 from r2et.audit.loading import LoadedModel, open_rows
 from r2et.certify import IntervalCertifier
 from r2et.checks import check_model_input
@@ -21,6 +22,7 @@ from r2et.files import check_writable
 from r2et.models.logits_check import check_logits
 from r2et.rank import distinct_top_k, largest_top_k_share
 from r2et.region import L2, Linf
+from r2et.results import TrainingRows
 from r2et.train import Trained
 
 RADII = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
@@ -40,6 +42,7 @@ class Bracket:
     method, assumptions: those of the proof.
     distinct_top_k, largest_top_k_share: how many different explanations the rows have, since one
         for everybody is easily stable.
+    training_rows: how many of the rows given a training has seen, as an audit tells it.
     """
 
     certified: Tensor
@@ -51,6 +54,7 @@ class Bracket:
     assumptions: str
     distinct_top_k: int
     largest_top_k_share: float
+    training_rows: TrainingRows | None = None
 
     def shares(self, radius: float) -> tuple[float, float, float]:
         """Shares of rows that at this radius are proved, unknown, and broken; they sum to 1."""
@@ -82,6 +86,7 @@ class Bracket:
             "largest_top_k_share": self.largest_top_k_share,
             "method": self.method,
             "assumptions": self.assumptions,
+            "training_rows": self.training_rows,
             "certified": self.certified.tolist(),
             "attacked": [r if math.isfinite(r) else None for r in self.attacked.tolist()],
         }
@@ -127,14 +132,37 @@ def bracket(
     )
 
 
-def rows_for(trained: Trained, source: str, rows: int) -> Tensor:
-    """The first rows of a file, read as in training, or of the test part of a named data set."""
+@dataclass(frozen=True, eq=False)
+class BracketRows:
+    """Rows to certify, and what is known of those that the training has seen.
+
+    x: (B, n).
+    training_rows: as an audit tells it; None where the training's rows are not known.
+    """
+
+    x: Tensor
+    training_rows: TrainingRows | None = None
+
+
+def rows_for(
+    trained: Trained, source: str | None, rows: int, *, all_rows: bool = False
+) -> BracketRows:
+    """The first rows of a file, read as in training, or of the test part of a named data set.
+
+    source: None is the test part of the training. Rows that the training has seen are left out,
+    unless all_rows asks for them.
+    """
     is_valid = type(rows) is int and rows > 0
     require(is_valid, "certify", "rows", "a positive whole number", rows)
-    x = open_rows(LoadedModel(trained.data, trained.model, trained), source, where="certify").x
-    shape = tuple(x.shape[1:])
+    given = open_rows(LoadedModel(trained.data, trained.model, trained), source, where="certify")
+    shape = tuple(given.x.shape[1:])
     require(len(shape) == 1, "certify", "DATA", "a table", f"{source} of shape {shape}")
-    return x[:rows]
+    chosen = InputRows(
+        trained.model, given.x, given.y, None, trained.seen, all_rows=all_rows, where="certify"
+    )
+    known = None if chosen.known is None else chosen.known.to_dict()
+    assert chosen.x is not None
+    return BracketRows(chosen.x[chosen.places[:rows]], known)
 
 
 def check_unbeaten(beaten: Tensor, rows: Tensor) -> None:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from r2et.audit.measures import LATE, MEASURES
 from r2et.errors import InputError, require
-from r2et.results import FIGURES, AuditResult, GateVerdict
+from r2et.results import FIGURES, INCLUDED, AuditResult, GateVerdict
+from r2et.results.training_rows import is_included
 from r2et.wording import rows_text
 
 if TYPE_CHECKING:
@@ -197,7 +198,7 @@ def check(audit: AuditResult, gates: Iterable[str | Gate]) -> GateReport:
 
 
 def _result(audit: AuditResult, gate: Gate) -> GateResult:
-    """A gate at its figure. One that was not measured, or not on all rows, is shut."""
+    """A gate at its figure. One not measured, not on all rows, or on training rows is shut."""
     summary, name = audit["summary"], gate.name
     value = summary.get(name)
     end = summary.get(f"{name}_{'low' if gate.is_lower else 'high'}")
@@ -220,6 +221,9 @@ def _result(audit: AuditResult, gate: Gate) -> GateResult:
         asked = rows_text(audit["settings"]["rows_asked"])
         text += f" of {behind} of {asked}: give it more minutes, or fewer rows"
     reason = None if holds else f"{must}, got {text}."
+    if holds and is_included(audit):  # of rows that the model knows by heart
+        text += f", {INCLUDED}"
+        reason = f"{WHERE}: {name} must be of rows that the training has not seen, got {text}."
     if holds and is_partial:
         reason = f"{WHERE}: {name} must be measured on all rows to pass, got {text}."
     return GateResult(gate, value, end, reason, text)

@@ -28,9 +28,9 @@ from r2et.train.seen_rows import (
 )
 
 UNSEEN_ROWS = (
-    "rows that the training has not seen (without any, its test part is audited; with"
-    " all_rows=True, --all-rows, all are)"
+    "rows that the training has not seen ({others}with all_rows=True, --all-rows, all are)"
 )
+TEST_PART = "without any, its test part is audited; "
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,6 +114,7 @@ class InputRows:
         seen: SeenRows | None = None,
         *,
         all_rows: bool = False,
+        where: str = WHERE,
     ) -> None:
         require(isinstance(model, nn.Module), WHERE, "model", "a torch.nn.Module", model)
         is_valid = rows is None or (type(rows) is int and rows > 0)
@@ -125,7 +126,7 @@ class InputRows:
             self.names, x = tuple(map(str, columns)), _table(x)
         self.rows = rows
         self.ended = False
-        self.seen, self.all_rows = seen, all_rows
+        self.seen, self.all_rows, self.where = seen, all_rows, where
         self.recogniser: RowRecogniser | None = None
         self.known = None if seen is None else KnownRows(included=all_rows)
         self.x: Tensor | None = None
@@ -192,7 +193,7 @@ class InputRows:
                 return
         if len(held) and not self._enough(taken):
             yield self._cut(number, taken, index, held, held_y)
-        require(taken + len(held) > 0, WHERE, "x", UNSEEN_ROWS, f"{read} of them, all seen")
+        require(taken + len(held) > 0, self.where, "x", self._unseen_rows(), f"{read}, all seen")
 
     def _held_out(self, x: Tensor, y: Tensor | None) -> Tensor:
         """Places of the rows to audit: those that the training has not seen, or all."""
@@ -205,8 +206,13 @@ class InputRows:
         if self.all_rows:
             return places
         unseen = places[torch.from_numpy(recognised.parts == UNSEEN)]
-        require(len(unseen) > 0, WHERE, "x", UNSEEN_ROWS, f"{len(x)} of them, all seen")
+        require(len(unseen) > 0, self.where, "x", self._unseen_rows(), f"{len(x)}, all seen")
         return unseen
+
+    def _unseen_rows(self) -> str:
+        """What can be audited where all rows given are the training's own."""
+        kept = self.seen is not None and self.seen.held_out is not None
+        return UNSEEN_ROWS.format(others=TEST_PART if kept else "")
 
     def _unseen(self, x: Tensor, y: Tensor | None, labelled: bool) -> Tensor:
         """The same for a batch of a stream, row by row: what comes after it is not known."""

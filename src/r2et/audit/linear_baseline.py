@@ -17,7 +17,7 @@ from torch import Tensor
 from r2et.audit.input_rows import Chunk
 from r2et.audit.statistics import Columns
 from r2et.metrics import auc_of_logits
-from r2et.train.baselines import Logistic
+from r2et.train.baselines import FittedBoosting, Logistic
 
 NUMBERS = 2**22  # how much the linear model is shown
 FOLDS = 5
@@ -30,11 +30,15 @@ class LinearBaseline:
     fitted: a logistic regression fitted on the model's training rows; it only has to score. Where
     there is none, one is fitted on the rows themselves, as many as fit: that is another question,
     and no verdict is built on it.
+    boosted: a boosting fitted on the training rows, which scores beside it.
     """
 
-    def __init__(self, fitted: Logistic | None = None) -> None:
-        self.fitted = fitted
+    def __init__(
+        self, fitted: Logistic | None = None, boosted: FittedBoosting | None = None
+    ) -> None:
+        self.fitted, self.boosted = fitted, boosted
         self.logits: dict[int, Tensor] = {}
+        self.boosted_logits: dict[int, Tensor] = {}
         self.x: list[Tensor] = []
         self.y: list[Tensor] = []
         self.numbers = 0
@@ -43,6 +47,8 @@ class LinearBaseline:
     def see(self, chunk: Chunk) -> None:
         """Take notice of rows and their classes."""
         x, y = chunk.x, chunk.y
+        if self.boosted is not None:
+            self.boosted_logits[chunk.number] = self.boosted.logits(x)
         if self.fitted is not None:
             self.logits[chunk.number] = self.fitted.logits(x)
         elif y is not None and self.numbers < NUMBERS:
@@ -51,10 +57,12 @@ class LinearBaseline:
             self.numbers += x.numel()
 
     def columns(self, numbers: Iterable[int]) -> Columns:
-        """Logits of the training's logistic regression, of the chunks with these numbers."""
-        if self.fitted is None:
-            return {}
-        return {"logits_logistic": torch.cat([self.logits[number] for number in numbers])}
+        """Logits of the training's own baselines, of the chunks with these numbers."""
+        of = list(numbers)
+        scored = {"logits_logistic": self.logits, "logits_boosting": self.boosted_logits}
+        return {
+            name: torch.cat([logits[i] for i in of]) for name, logits in scored.items() if logits
+        }
 
     @property
     def rows(self) -> int:

@@ -116,7 +116,11 @@ class Audit:
         first = [f"{self.name}: {training}"] if training else []
         loud = below_logistic(summary.get("auc_clean"), summary.get("auc_logistic"))
         top = [*first, head, *([loud] if loud else [])]
-        lines = (self._line(known[name]) for name in names if summary.get(name) is not None)
+        lines = [
+            self._line(known[name])
+            for name in names
+            if summary.get(name) is not None or self._is_endless(name)
+        ]
         groups = [line for by in self.result.get("grouped_by") or () for line in _group_lines(by)]
         chance = chance_sentence(self.result)
         observed = [*self.result.get("notes", ()), *([chance] if chance else [])]
@@ -156,9 +160,17 @@ class Audit:
             lines.append(f"  row {row['index']} keeps {round(kept * k)} of {k}: {moved}")
         return lines[:WORST]
 
+    def _is_endless(self, name: str) -> bool:
+        """A radius that no attack found for most rows: no number, but larger than any."""
+        behind = self.result.get("counts", {}).get(name)
+        return name == "radius_attacked_median" and bool(behind)
+
     def _line(self, figure: Figure) -> str:
         """A figure with its title and, where it has them, the ends of its interval."""
         summary = self.result["summary"]
+        if summary[figure.name] is None:
+            limit = f"above {self.result['settings']['limit']:g}, the largest looked for"
+            return f"  {figure.line:42} {limit}"
         text = self._written(figure, summary[figure.name])
         low, high = summary.get(f"{figure.name}_low"), summary.get(f"{figure.name}_high")
         if low is not None and high is not None:
@@ -171,6 +183,8 @@ class Audit:
             title = "test AUC"
         elif figure.name == "auc_clean" and is_included(self.result):
             title = f"AUC, {INCLUDED}"
+        elif figure.name == "auc_boosting" and low is not None:  # measured on these rows
+            title = "  of boosting"
         return f"  {title:42} {text}"
 
     def _written(self, figure: Figure, value: float) -> str:

@@ -79,6 +79,11 @@ class Request(Configurable):
     def __post_init__(self) -> None:
         require(self.norm in ("l2", "linf"), WHERE, "norm", "l2 or linf", self.norm)
         _pair(self.bounds)
+        # Known rows would help to keep the bound: the exit code of such a gate says nothing.
+        sound = not (self.gates and self.all_rows)
+        expected = "left out with --all-rows, since training rows would help to pass them"
+        given_gates = ", ".join(map(str, self.gates))
+        require(sound, WHERE, "gates", expected, given_gates)
         is_valid = self.switches is None or self.switches >= 0
         require(is_valid, WHERE, "switches", "0 or more", self.switches)
         of_ball = {"radius": self.radius, "bounds": self.bounds}

@@ -62,7 +62,7 @@ UNKNOWN_ROWS = "its folder keeps no fingerprints of them: whether rows are among
 
 
 def audit(
-    model: nn.Module | Trained | Fit,
+    model: nn.Module | Trained | Fit | Subject,
     x: Any = None,
     y: Any = None,
     *,
@@ -123,7 +123,7 @@ def audit(
     is_valid = partial is None or isinstance(partial, str | os.PathLike)
     require(is_valid, WHERE, "partial", "None or a path", partial)
     subject = Subject.of(model)
-    model, trained = subject
+    model, trained = subject.model, subject.trained
     if x is None:
         require(y is None, WHERE, "y", "given with x", "labels alone")
         x, y = subject.test_rows()
@@ -178,7 +178,7 @@ def audit(
     ids, by = check_ids(ids, source.given), check_by(by, source.given)
     until = None if minutes is None else began + 60 * minutes
     kept = None if partial is None else AuditCheckpoint(partial, identity(model, settings))
-    linear = LinearBaseline(subject.logistic)
+    linear = LinearBaseline(subject.logistic, subject.boosted)
     parts: list[MeasuredChunk] = []
     waiting = _waiting(source, settings, linear, kept, until)
     shown = bar("audit", total=source.total, show=progress)

@@ -11,19 +11,25 @@ from r2et.audit.statistics import UNKNOWN, Estimate
 from r2et.data import DATASETS, Split, load
 from r2et.errors import require
 from r2et.train import Fit, Trained
-from r2et.train.baselines import Baselines, Logistic
+from r2et.train.baselines import Baselines, FittedBoosting, Logistic
 from r2et.train.seen_rows import SeenRows
 
 
 class Subject(NamedTuple):
-    """A network, and its training where that is known."""
+    """A network, and its training where that is known.
+
+    boosted: the boosting that was fitted on the same rows, where it was kept.
+    """
 
     model: nn.Module
     trained: Trained | None = None
+    boosted: FittedBoosting | None = None
 
     @classmethod
     def of(cls, model: Any) -> Subject:
         """A module; or what `fit`, `load_trained` or an estimator made of one."""
+        if isinstance(model, Subject):
+            return model
         trained = model.trained if isinstance(model, Fit) else model
         if isinstance(trained, Trained):
             return cls(trained.model, trained)

@@ -28,7 +28,8 @@ def summarize(
         for figure, statistic in measure.figures.items()
     }
     estimates["auc_logistic"] = Auc("logits_logistic")(columns, settings)
-    estimates["auc_boosting"] = boosting
+    on_rows = Auc("logits_boosting")(columns, settings)
+    estimates["auc_boosting"] = boosting if on_rows.value is None else on_rows
     estimates["auc_linear"] = _linear(linear)
     summary: dict[str, Any] = {
         "rows": len(columns["index"]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import typer
@@ -20,11 +21,18 @@ WIDTH = 30  # characters of a bar
 
 def command(
     model: str = typer.Argument(help="A folder written by `r2et train`."),
-    data: str = typer.Argument(help="A CSV or Parquet file, or a name of `r2et data list`."),
+    data: str = typer.Argument(
+        None,
+        help="A CSV or Parquet file, or a name of `r2et data list`; by default the test part of"
+        " the model's training.",
+    ),
     k: int = typer.Option(None, help="How many reasons; by default those of the training."),
     norm: str = typer.Option("l2", help="l2 or linf."),
     rows: int = typer.Option(200, help="How many rows to look at, from the first on."),
     limit: float = typer.Option(3.0, help="The largest radius that is of interest."),
+    all_rows: bool = typer.Option(
+        False, "--all-rows", help="Look at rows that the model was trained on, too."
+    ),
     budget: str = typer.Option(BUDGET, help="Of the attack: fast, standard or thorough."),
     figure: str = typer.Option(None, help="Also draw the curve, as a .png or .svg file."),
     as_json: bool = typer.Option(False, "--json", help="Print the result as JSON."),
@@ -39,15 +47,17 @@ def command(
     if figure is not None:
         check_drawing(figure)
     trained = load_trained(model)
+    chosen = rows_for(trained, data, rows, all_rows=all_rows)
     result = bracket(
         trained.model,
-        rows_for(trained, data, rows),
+        chosen.x,
         k=trained.k if k is None else k,
         norm=norm,  # type: ignore[arg-type]
         limit=limit,
         budget=budget,  # type: ignore[arg-type]
         progress=True,
     )
+    result = replace(result, training_rows=chosen.training_rows)
     if figure is not None:
         draw(result, figure)
     if as_json:
@@ -58,7 +68,12 @@ def command(
 
 def show(screen: Console, result: Bracket) -> None:
     """The radii, and the share of rows that is proved, unknown or broken at each."""
+    from r2et.results.training_rows import counted_sentence  # brings torch, which takes time
+
     plain = result.to_dict()
+    training = counted_sentence(result.training_rows, plain["rows"])
+    if training:
+        screen.print(training[0].upper() + training[1:], markup=False)
     table = Table("radius", *plain["certified_quantiles"], title=f"{plain['rows']} rows, quantiles")
     proved, broken = (plain[f"{name}_quantiles"].values() for name in ("certified", "attacked"))
     limit = plain["limit"]
@@ -77,6 +92,6 @@ def show(screen: Console, result: Bracket) -> None:
         curve.add_row(f"{entry['radius']:g}", *texts, bar)
     screen.print(curve)
     screen.print(
-        f"{result.distinct_top_k} different top-{result.k} sets; the commonest has "
+        f"Different top-{result.k} sets: {result.distinct_top_k}; the commonest has "
         f"{result.largest_top_k_share:.0%} of the rows. The proof assumes {result.assumptions}."
     )

@@ -135,6 +135,8 @@ def _measured(
             return None
         raise NoFeatureError(f"it is {Column(name, kind).show(low)} in every training row")
     fill = float(np.median(known)) if flag or gone[rest].any() else None
+    if fill is not None and kind == "date":  # a day, which a row could hold, not noon between two
+        fill = float(np.floor(fill))
     return Column(name, kind, low, high, fill=fill, flag=flag)
 
 

@@ -28,6 +28,7 @@ from r2et.defaults import K
 from r2et.errors import printable, require
 
 MOST_CLASSES = 100
+SALT = int.from_bytes(b"r2et", "big")  # of the random order in which rows are split
 
 
 def load_table(
@@ -193,8 +194,10 @@ def _split(
     require(complete, "load_table", "parts", "three positive shares that add up to 1", parts)
     whole = isinstance(seed, int) and not isinstance(seed, bool) and seed >= 0
     require(whole, "load_table", "seed", "a whole number from 0", seed)
-    # Sorted by raw bits: unlike a permutation's, their stream is fixed across NumPy versions.
-    order = np.argsort(np.random.PCG64(seed).random_raw(len(labels.codes)), kind="stable")
+    # Sorted by raw bits: unlike a permutation's, their stream is fixed across NumPy versions. The
+    # bare seed would give the very numbers that a table made with default_rng(seed) begins with.
+    bits = np.random.PCG64([seed, SALT]).random_raw(len(labels.codes))
+    order = np.argsort(bits, kind="stable")
     part = np.full(len(order), -1)
     for name in classes:
         rows = order[labels.codes[order] == labels.names.index(name)]

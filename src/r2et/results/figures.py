@@ -104,7 +104,8 @@ BUILT_IN = (
         ),
         Figure(
             "changed_share", "Rows changed", "share", LOWER,
-            "Rows of which the strongest attack changed at least one of the top k.",
+            "Rows of which some attack changed at least one of the top k by a change of those"
+            " allowed: the strongest, the papers', or the search for the smallest change.",
             line="rows whose top {k} an attack changed",
         ),
         Figure(
@@ -158,7 +159,8 @@ BUILT_IN = (
         ),
         Figure(
             "auc_boosting", "AUC of boosting", "number", NEITHER,
-            "Gradient boosting fitted on the model's training rows, on the test part of its data.",
+            "Gradient boosting fitted on the model's training rows: on these rows where it has an"
+            " interval, else on the test part of its data.",
             line="  of boosting, on the training's test part",
         ),
         Figure(

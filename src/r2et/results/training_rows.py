@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from r2et.results.audit_schema import INCLUDED, AuditResult
+from r2et.results.audit_schema import INCLUDED, AuditResult, TrainingRows
 from r2et.wording import rows_text
 
 
@@ -19,16 +19,22 @@ def is_held_out(audit: AuditResult) -> bool:
 
 def training_sentence(audit: AuditResult) -> str:
     """How many rows the training has seen, and what became of them; empty for none."""
-    known = audit.get("training_rows")
+    return counted_sentence(audit.get("training_rows"), audit["summary"]["rows"])
+
+
+def counted_sentence(known: TrainingRows | None, rows: int) -> str:
+    """The same of the counts alone. rows: how many were looked at."""
     if known is None:
         return ""
     seen = known["training"] + known["validation"]
     of_given = f"of the {rows_text(known['given'])} given"
     trained = f"{known['training']} to train on, {known['validation']} to validate"
-    if is_included(audit):
+    if seen and known["included"]:
         return f"{INCLUDED}: {seen} {of_given} were used in training ({trained})."
     if seen:
-        left = f"the figures are of the other {known['given'] - seen}"
+        others = known["given"] - seen
+        some = "" if rows == others else f"{rows} of "
+        left = f"the figures are of {some}the other {others}"
         return f"{seen} {of_given} were used in training ({trained}) and are left out; {left}."
     return ""
 

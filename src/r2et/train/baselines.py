@@ -61,6 +61,36 @@ class Boosting:
 
 
 @dataclass(frozen=True, eq=False)
+class FittedBoosting:
+    """A fitted HistGradientBoostingClassifier, ready to score any rows.
+
+    settings, seed: what it was fitted with.
+    count: of classes; one that the rows lacked is never the likely one.
+    """
+
+    model: HistGradientBoostingClassifier
+    settings: dict[str, Any]
+    seed: int
+    count: int
+
+    def logits(self, x: Tensor) -> Tensor:
+        """(B, C) log-probabilities of rows x (B, n)."""
+        shares = self.model.predict_proba(x.detach().flatten(1).double().cpu().numpy())
+        logits = torch.full((len(shares), self.count), LEAST).double()
+        logs = np.log(np.clip(shares, 1e-300, None))
+        logits[:, torch.from_numpy(self.model.classes_)] = torch.from_numpy(logs)
+        return logits
+
+    def described(self, data: Data) -> Boosting:
+        """What it reaches on data.val and data.test."""
+        areas = (
+            auc_of_logits(self.logits(part.x), part.y.cpu()) if len(part.y) else None
+            for part in (data.val, data.test)
+        )
+        return Boosting(self.settings, self.seed, *areas)
+
+
+@dataclass(frozen=True, eq=False)
 class Baselines:
     """What simpler and stronger models make of the training rows; boosting may be left out."""
 
@@ -98,8 +128,9 @@ def fit_baselines(
     count = max(len(data.classes), int(data.train.y.max()) + 1)
     linear = _logistic(x, y, weight, count)
     scored = Logistic(linear.weight, linear.bias, linear.auc(data.val), linear.auc(data.test))
-    few = len(np.unique(y)) <= MOST_CLASSES
-    return Baselines(scored, _boosting(data, x, y, weight, seed) if boosting and few else None)
+    most = max(count, *(int(part.y.max()) + 1 for part in data.parts if len(part.y)))
+    boosted = fit_boosting(x, y, weight, seed=seed, count=most) if boosting else None
+    return Baselines(scored, None if boosted is None else boosted.described(data))
 
 
 def _logistic(
@@ -120,25 +151,19 @@ def _logistic(
     return Logistic(torch.from_numpy(all_slopes), torch.from_numpy(all_shifts))
 
 
-def _boosting(
-    data: Data,
+def fit_boosting(
     x: NDArray[np.float64],
     y: NDArray[np.int64],
-    weight: NDArray[np.float64] | None,
-    seed: int,
-) -> Boosting:
-    least = int(np.unique(y, return_counts=True)[1].min())
+    weight: NDArray[np.float64] | None = None,
+    *,
+    seed: int = 0,
+    count: int | None = None,
+) -> FittedBoosting | None:
+    """Fit on rows x (B, n) of classes y (B,), of `count`; None where these are too many."""
+    labels, rows = np.unique(y, return_counts=True)
+    if len(labels) > MOST_CLASSES:
+        return None
     # Stopping early takes rows of every class to stop by.
-    settings = BOOSTING | {"early_stopping": BOOSTING["early_stopping"] and least >= 20}
+    settings = BOOSTING | {"early_stopping": BOOSTING["early_stopping"] and int(rows.min()) >= 20}
     model = HistGradientBoostingClassifier(**settings, random_state=seed).fit(x, y, weight)
-
-    def auc(split: Split) -> float | None:
-        if not len(split.y):
-            return None
-        shares = model.predict_proba(split.x.flatten(1).double().cpu().numpy())
-        logits = torch.full((len(shares), int(max(*y, *split.y.tolist())) + 1), LEAST).double()
-        logs = np.log(np.clip(shares, 1e-300, None))
-        logits[:, torch.from_numpy(model.classes_)] = torch.from_numpy(logs)
-        return auc_of_logits(logits, split.y.cpu())
-
-    return Boosting(settings, seed, auc(data.val), auc(data.test))
+    return FittedBoosting(model, settings, seed, max(count or 0, int(labels.max()) + 1))

@@ -101,7 +101,8 @@ class SeenRows:
         A row that was trained on n times is known again n times: what is there more often than
         that is another row of the same numbers. Where columns are few, two people may have the
         same numbers: rows that are all of the test part are unseen, and so are rows of which no
-        more have their like among the training rows than of the test rows do.
+        more have their like among the training rows than of the test rows do (without any, than
+        of the validation rows).
         """
         given, labelled = RowKeys(fingerprints(x), y), y is not None
         parts = RowRecogniser(self, labelled=labelled)(given)
@@ -115,9 +116,12 @@ class SeenRows:
 
     def _by_chance(self, rows: int, *, labelled: bool) -> float:
         """How many of so many rows may have their like among the training rows by chance."""
-        if not len(self.test.digest):
+        if not len(self.test.digest) and not len(self.val.digest):
             return 0.0
-        known = RowRecogniser(self, labelled=labelled)(self.test) != UNSEEN
+        if len(self.test.digest):
+            known = RowRecogniser(self, labelled=labelled)(self.test) != UNSEEN
+        else:
+            known = RowRecogniser(self, labelled=labelled)(self.val) == TRAINING
         share = float(known.mean())
         return rows * share + CHANCE * math.sqrt(rows * share * (1 - share))
 

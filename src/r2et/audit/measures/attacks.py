@@ -12,7 +12,7 @@ from r2et.attack import Attack, ERAttack, FeasibleSearch, MinimumNorm, StrongAtt
 from r2et.audit.measures.base import AuditedRows, Measure, of_probability
 from r2et.audit.measures.feasible_proofs import ALL_TRIED
 from r2et.audit.settings import WHERE, AuditSettings
-from r2et.audit.statistics import Auc, Columns, Mean, Median, Share
+from r2et.audit.statistics import Auc, Columns, Estimate, Mean, Median, Share, share_of
 from r2et.explain import Explainer, SmoothGrad
 from r2et.models.output import batched_logits
 from r2et.results import FIGURES
@@ -36,7 +36,6 @@ def strong(rows: AuditedRows) -> Columns:
     return {
         **radius,
         "precision_strong": result.precision,
-        "changed_strong": (result.precision < 1).double(),
         "distance_strong": result.distance,
         "x_adv": result.x_adv,
         "logits_strong": batched_logits(rows.model, result.x_adv, WHERE),
@@ -109,13 +108,23 @@ def attacked_radius(columns: Columns) -> Tensor:
     return smallest_radius
 
 
+def changed_share(columns: Columns, settings: AuditSettings) -> Estimate:
+    """The share of rows whose top k any attack changed within the region: the page counts alike."""
+    nothing = torch.full((len(columns["index"]),), torch.nan, dtype=torch.float64)
+    precision = columns.get("precision_strong", nothing).double()
+    radius = columns.get("radius_attacked", nothing).double()
+    within = radius <= (0.0 if settings.moves is not None else settings.radius)
+    there = ~(precision.isnan() & radius.isnan())
+    return share_of(((precision < 1) | within)[there].double(), settings.level)
+
+
 # The radius attacked is that of all attacks; the strong one is the first of them.
 STRONG = Measure(
     "strong",
     strong,
     {
         FIGURES["precision_strong"]: Mean("precision_strong", (0.0, 1.0)),
-        FIGURES["changed_share"]: Share("changed_strong"),
+        FIGURES["changed_share"]: changed_share,
         FIGURES["radius_attacked_median"]: Median("radius_attacked"),
         FIGURES["auc_attacked"]: Auc("logits_strong"),
     },
