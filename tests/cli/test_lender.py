@@ -3,10 +3,17 @@
 import json
 import re
 
+import numpy as np
 import pytest
+import torch
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from tests.credit import credit_table
 
 from r2et.data import load_table
+from r2et.train import fit, load_trained
 
 TRAIN = ("loans.csv", "--target", "class", "-o", "model", "--recipe", "vanilla", "--k", "2")
 AUDIT = ("--budget", "fast", "--engine", "serial")
@@ -132,3 +139,84 @@ def test_a_named_data_set_has_its_own_columns(program):
     code, _, err = program("train")("adult", "-o", "m", "--drop", "age")
     assert code == 2
     assert "drop must be left out for adult" in err
+
+
+def test_decisions_at_a_cutoff_are_those_of_the_probabilities(shop):
+    train, audit, folder = shop
+    assert train(*TRAIN, "--epochs", "40", "--positive", "bad", "--no-baselines")[0] == 0
+    trained = load_trained(folder / "model")
+    x, y = trained.seen.held_out
+    bad = trained.model(x).softmax(1)[:, 1].tolist()
+    decided = {}
+    for cutoff in ("0.2", "0.8"):
+        code, out, _ = audit("model", *AUDIT, "--cutoff", cutoff, "--json", "c.json")
+        assert code == 0
+        assert f"model: 24 rows, radius 0.3, decided at {cutoff}" in out
+        result = json.loads((folder / "c.json").read_text())
+        rows = result["rows"]
+        decided[cutoff] = rows["target"]
+        assert rows["target"] == [int(bad[i] >= float(cutoff)) for i in rows["index"]]
+        pairs = zip(rows["index"], rows["target"], strict=True)
+        of_class = [bad[i] if target else 1 - bad[i] for i, target in pairs]
+        assert rows["probability"] == pytest.approx(of_class, abs=1e-5)
+        # The cut-off moves decisions, not how rows are ranked.
+        assert result["summary"]["auc_clean"] == pytest.approx(roc_auc_score(y, bad))
+    assert sum(decided["0.2"]) > sum(decided["0.8"])
+    for wrong in ("1", "0", "30", "nan"):
+        code, _, err = audit("model", *AUDIT, "--cutoff", wrong)
+        assert code == 2
+        assert err.startswith("audit: cutoff must be None or a probability above 0 and below 1")
+
+
+def test_weights_are_a_column_that_counts_in_the_loss_and_in_the_baselines(shop):
+    train, _, folder = shop
+    table = credit_table(160).assign(counts=lambda t: np.where(t["class"] == "bad", 3.0, 0.5))
+    table.to_csv(folder / "loans.csv", index=False)
+    code, out, err = train(*TRAIN, "--epochs", "3", "--weights", "counts", "--json")
+    assert code == 0
+    assert "counts (it weighs the rows)" in err
+    stored = load_trained(folder / "model")
+    data = load_table(folder / "loans.csv", "class", drop=["counts"])
+    weights = table["counts"].to_numpy()[data.row_numbers[0].numpy()]
+    same = fit(None, data, "vanilla", k=2, epochs=3, progress=False, sample_weight=weights)
+    other = fit(None, data, "vanilla", k=2, epochs=3, progress=False)
+    x = data.test.x
+    assert torch.equal(stored.model(x), same.model(x))
+    assert not torch.equal(stored.model(x), other.model(x))
+    simple = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
+    weighted = {"logisticregression__sample_weight": weights}
+    simple.fit(data.train.x.double(), data.train.y, **weighted)
+    truth = roc_auc_score(data.test.y, simple.decision_function(x.double()))
+    assert json.loads(out)["auc_linear"] == pytest.approx(truth)
+    table.loc[7, "counts"] = -1
+    table.to_csv(folder / "loans.csv", index=False)
+    code, _, err = train(*TRAIN, "--epochs", "1", "--weights", "counts")
+    assert (code, "a number from 0 on in every row, got -1 in row 7" in err) == (2, True)
+    code, _, err = train(*TRAIN, "--epochs", "1", "--weights", "count")
+    assert (code, "did you mean 'counts'?" in err) == (2, True)
+
+
+def test_amounts_in_the_millions_move_by_single_units(shop):
+    train, audit, folder = shop
+    table = credit_table(160)
+    table["amount"] = (table["amount"] * 300).round().astype(int)
+    table.to_csv(folder / "loans.csv", index=False)
+    assert train(*TRAIN, "--epochs", "150", "--no-baselines")[0] == 0
+    code, out, err = audit("model", *AUDIT, "--moves", "amount=900000", "--json", "m.json")
+    assert (code, err) == (0, "")
+    assert "at most 900000 in amount" in out
+    assert re.search(r"^  row \d+ keeps \d of 2: amount: \d+ -> \d+$", out, re.MULTILINE)
+    shown = json.loads((folder / "m.json").read_text())["shown"]
+    changes = [c for row in shown for step in row["steps"] for c in step.get("changes") or ()]
+    amounts = [c for c in changes if c["column"] == "amount"]
+    assert amounts
+    for change in amounts:
+        before, after = int(change["before"]), int(change["after"])
+        assert before in set(table["amount"])
+        assert 0 < abs(before - after) <= 900000
+    code, out, _ = audit("model", "loans.csv", *AUDIT, "--moves", "amount=900000", "--id", "ID")
+    row, name = re.search(r"^  row (\d+), id (\w+) keeps", out, re.MULTILINE).groups()
+    assert table["ID"][int(row)] == name
+    code, _, err = audit("model", *AUDIT, "--id", "ID")
+    assert code == 2
+    assert err.startswith("audit: id must be given with DATA, a file that has the column: the stor")

@@ -20,7 +20,11 @@ def chosen_column(
     option: what asked for it. Of a table, any column; of an .npz file, any array with an entry per
     row; of a named data set, a feature, or a column of categories.
     """
-    if source is None:  # the test part of the training
+    if source is None:  # the test part of the training, of which the folder keeps the features
+        expected = (
+            "given with DATA, a file that has the column: the stored test part has features only"
+        )
+        require(option != "id", WHERE, option, expected, column)
         return _of_features(option, column, rows)
     path = Path(source)
     if not path.is_file():

@@ -50,6 +50,12 @@ LINES = (
     "sufficiency",
     "sensitivity",
 )
+IN_WORDS = {  # measures that a reader would not know by their names
+    "strong": "the strongest attack",
+    "smallest": "the smallest change",
+    "papers": "the papers' attack",
+    "certified": "the proof",
+}
 WORST = 3  # rows that a terminal shows
 
 
@@ -157,8 +163,15 @@ class Audit:
                 continue
             k, kept = self.result["summary"]["k"], step["precision"] or 0.0
             moved = ", ".join(f"{c['column']}: {c['before']} -> {c['after']}" for c in changes)
-            lines.append(f"  row {row['index']} keeps {round(kept * k)} of {k}: {moved}")
+            who = f"row {row['index']}{self._id(row['index'])}"
+            lines.append(f"  {who} keeps {round(kept * k)} of {k}: {moved}")
         return lines[:WORST]
+
+    def _id(self, index: int) -> str:
+        """What a row is called by the column that says who it is, where one was given."""
+        rows = self.result["rows"]
+        ids, places = rows.get("id"), rows.get("index")
+        return f", id {ids[places.index(index)]}" if ids and places else ""
 
     def _is_endless(self, name: str) -> bool:
         """A radius that no attack found for most rows: no number, but larger than any."""
@@ -217,4 +230,4 @@ def _group_lines(by: GroupedBy) -> list[str]:
 
 
 def _not_measured(skipped: Skipped) -> str:
-    return f"  not measured: {skipped['what']}: {skipped['why']}"
+    return f"  not measured: {IN_WORDS.get(skipped['what'], skipped['what'])}: {skipped['why']}"

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from difflib import get_close_matches
 
+import torch
+
 from r2et.errors import InputError, require
-from r2et.region import Feasible
+from r2et.region import Feasible, Region
 from r2et.region.table_layout import MEASURED, TableSchema
 
 WHERE = "audit"
 FORM = "columns with how far they may move, as age=2,hours=2"
 COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+WHOLE = ("integer", "date")  # columns that move by steps of 1
 MOST_NAMED = 4  # columns in a sentence
 
 
@@ -62,6 +65,15 @@ def _region(
         expected = "1 or more where columns of categories are named in --moves"
         require(switches > 0, WHERE, "switches", expected, switches)
     return Feasible(schema, moves=reach, switches=switches or 0, frozen=held)
+
+
+def is_too_fine(region: Region, dtype: torch.dtype) -> bool:
+    """Whether steps of 1 in a column that may move would be lost in the rounding of x's type."""
+    if not isinstance(region, Feasible) or not dtype.is_floating_point:
+        return False
+    reach = dict(region.reaches)
+    spans = (c.high - c.low for c in region.schema.columns if c.name in reach and c.kind in WHOLE)
+    return any(4 * torch.finfo(dtype).eps * span > 1 for span in spans)
 
 
 def words_of(region: Feasible) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import datetime
 import math
 import os
@@ -33,6 +34,7 @@ from r2et.audit.measures.attacks import gradients_note
 from r2et.audit.measures.feasible_proofs import ALL_TRIED, assumptions_of, settle
 from r2et.audit.measures.ties import tie_notes
 from r2et.audit.model_audit import Audit
+from r2et.audit.moves import is_too_fine
 from r2et.audit.raw_values import check_table
 from r2et.audit.settings import BEYOND, WHERE, AuditSettings, rows_at_once
 from r2et.audit.statistics import UNKNOWN
@@ -136,6 +138,9 @@ def audit(
     region = L2(RADIUS) if region is None else region
     require(k is not None, WHERE, "k", "given for a model whose training is not known", "nothing")
     assert k is not None
+    weight = next((p for p in model.parameters() if p.is_floating_point()), None)
+    if weight is not None and is_too_fine(region, weight.dtype):
+        model = copy.deepcopy(model).double()
     source = InputRows(model, x, y, rows, subject.seen, all_rows=all_rows)
     explainer = (
         default_explainer_for(tuple(source.first.shape[1:]))
@@ -234,7 +239,7 @@ def audit(
                 *tie_notes(columns, settings),
             ],
             "durations": durations(parts),
-            "inputs": inputs_of_tensors(model, source.x, source.y),
+            "inputs": inputs_of_tensors(subject.model, source.x, source.y),
             "rows": row_columns(columns, ids),
             "calibration": calibration(columns, settings),
             "grouped_by": [grouped_by(name, of, columns, settings) for name, of in by.items()],
