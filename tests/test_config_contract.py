@@ -24,7 +24,7 @@ from r2et.config import Configurable, config_key, differences, plain
 from r2et.data.column import Column
 from r2et.data.schema import Schema
 from r2et.errors import InputError
-from r2et.explain import Explainer, Gradient, SmoothGrad
+from r2et.explain import Explainer, Gradient, IntegratedGradients, SmoothGrad
 from r2et.models import MLP, ResNet18, SiameseCNN, smooth
 from r2et.models.network import Network
 from r2et.penalty import SSR, Penalty
@@ -111,6 +111,7 @@ ALTERNATIVES: tuple[Any, ...] = (
     *(OTHER_SCHEMA, {"n_steps": 3}, ("pay",), ((0, 1),), {"age": 2.0, "pay": 3.0}, "all"),
     *("abs", "signed", "sum", "probability", "closest", "fast", "last", "best", "linf", "left"),
     *("exponential", "exact", "autograd", "difference", "product", "argmax", "none", "uniform"),
+    IntegratedGradients(points=5, rule="gauss_legendre", reduce="signed"),
     *("DeepLift", "0.weight", "other.csv", "auc_clean", "interval", scores_of_square),
 )
 # Settings that can only be as they are by default.

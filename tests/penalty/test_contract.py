@@ -22,6 +22,7 @@ from r2et.penalty import (
     EstimatedHessian,
     ExactHessian,
     Penalty,
+    ReasonGaps,
 )
 from r2et.train import fit, recipe
 
@@ -36,6 +37,7 @@ PENALTIES = [
     AdversarialTraining(k=3),
     CertifiedRatio(k=3, cap=1e9),
     CertifiedRanking(k=3, radius=0.1),
+    ReasonGaps(k=3),
 ]
 MODELS = {
     "mlp": (lambda: mlp(), (6,)),

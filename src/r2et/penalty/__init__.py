@@ -6,6 +6,7 @@ from r2et.penalty.certified import CertifiedRanking
 from r2et.penalty.certified_ratio import CertifiedRatio
 from r2et.penalty.curvature import SSR, EstimatedHessian, ExactHessian
 from r2et.penalty.ranking import R2ET, BallR2ET
+from r2et.penalty.reason_gaps import ReasonGaps
 
 __all__ = [
     "R2ET",
@@ -17,4 +18,5 @@ __all__ = [
     "EstimatedHessian",
     "ExactHessian",
     "Penalty",
+    "ReasonGaps",
 ]

@@ -34,6 +34,13 @@ class Region(Configurable, ABC):
         """
 
     @abstractmethod
+    def extreme(self, x: Tensor, noise: Tensor) -> Tensor:
+        """A point far out in the set around each row of x (B, ...), drawn by its own noise.
+
+        noise: (B, ...) standard normal numbers.
+        """
+
+    @abstractmethod
     def distance(self, x_adv: Tensor, x: Tensor) -> Tensor:
         """(B,) how far x_adv is from x, in this region's measure and in float64."""
 

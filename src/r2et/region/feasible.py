@@ -130,6 +130,22 @@ class Feasible(Region):
         values = numbers.drawn(share[..., :split].to(x.device))
         return self._place(x.expand(count, -1, -1), numbers, values, choices, offsets)
 
+    def extreme(self, x: Tensor, noise: Tensor) -> Tensor:
+        """A point far out in the set around each row: (B, n).
+
+        Every number is moved as far as it may, down or up; each way to switch labels is equally
+        likely.
+        """
+        self.check(x)
+        check_same_shape(type(self).__name__, noise, x, "noise", "x")
+        numbers, choices = self._rows(x)
+        beyond = x[:, numbers.features] + 2 * noise[:, numbers.features].sign().to(x)
+        firsts = [span[0] for span in choices.spans]
+        share = torch.special.ndtr(noise[:, firsts].detach().cpu().double())
+        offsets = drawn(choices.sizes, choices.most, share.clamp(max=1 - 2.0**-53))
+        values = numbers.nearest(beyond)
+        return self._place(x[None], numbers, values, choices, offsets[None])[0]
+
     def distance(self, x_adv: Tensor, x: Tensor) -> Tensor:
         """(B,) sum over columns: a number's move over the longest allowed, and 1 for a switch.
 

@@ -99,6 +99,15 @@ class NormBall(Region):
         self.check(x)
         return self._scatter(x, count, self._uniform, generator, antithetic, shared)
 
+    def extreme(self, x: Tensor, noise: Tensor) -> Tensor:
+        """A point at the border of each row's ball, as far as the bounds let it: (B, ...).
+
+        A random direction for L2, a random corner for Linf.
+        """
+        self.check(x)
+        check_same_shape(type(self).__name__, noise, x, "noise", "x")
+        return self.project(x + self.radius * self.steepest(noise.to(x)), x)
+
     def gaussian(
         self,
         x: Tensor,
