@@ -7,7 +7,7 @@ from torch import nn
 from nets import make, randn
 from r2et.certify import IntervalCertifier
 from r2et.errors import InputError
-from r2et.explain import Gradient, GradientTimesInput
+from r2et.explain import Concept, Gradient
 from r2et.models import MLP
 
 
@@ -95,8 +95,8 @@ def test_k_is_refused(k):
 
 
 def test_explainers_are_refused():
-    assert "Gradient with reduce abs or signed" in refused(explainer=GradientTimesInput())
-    assert "Gradient with reduce abs or signed" in refused(explainer=Gradient(reduce="abs_sum"))
+    assert "SmoothGrad with reduce abs or signed, and no part" in refused(explainer=Concept())
+    assert "SmoothGrad with reduce abs or signed" in refused(explainer=Gradient(reduce="abs_sum"))
 
 
 def test_precisions_are_refused():

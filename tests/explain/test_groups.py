@@ -116,5 +116,5 @@ def test_what_stands_on_scores_counts_columns():
     for penalty in (R2ET(k=2, explainer=explainer), BallR2ET(k=2, explainer=explainer)):
         assert penalty(model, x).shape == (8,)
     assert SSR(explainer=Gradient(groups=GROUPS, of="probability"))(model, x).shape == (8,)
-    with pytest.raises(InputError, match=r"k must be in 1..2"):
+    with pytest.raises(InputError, match=r"k must be in 1\.\.2"):
         R2ET(k=3, explainer=explainer)(model, x)

@@ -9,7 +9,7 @@ from typing import final
 import torch
 from torch import Tensor, nn
 
-from r2et.certify.base import Certificate, Certifier
+from r2et.certify.base import Certificate, Certifier, ReasonProof
 from r2et.certify.bounds.hessian_bounds import hessian_box
 from r2et.certify.bounds.interval_bounds import Ball, Norm
 from r2et.certify.bounds.rounding import rounding, unit_of
@@ -21,6 +21,7 @@ from r2et.rank.bounds import score_jacobian
 from r2et.region import L2, Linf
 
 SMOOTH = "twice differentiable (make one with r2et.models.smooth)"
+PLAIN = "Gradient with reduce abs or signed, no groups and no part (IntervalCertifier takes more)"
 BEND_NUMBERS = 2**22  # numbers of the Hessians held at once
 
 
@@ -69,6 +70,8 @@ class HessianCertifier(Certifier):
         target: Tensor | int | None = None,
     ) -> Certificate:
         """Certify the top k of each row of x (B, ...); see IntervalCertifier for target."""
+        plain = isinstance(explainer, Gradient) and explainer.groups is None
+        require(plain, "HessianCertifier", "explainer", PLAIN, explainer)
         problem = CertificationProblem.from_model(
             "HessianCertifier", model, explainer, x, k, target
         )
@@ -84,17 +87,22 @@ class HessianCertifier(Certifier):
             radii = largest_radius(proved, rows, self.limit, self.tolerance, device)
             certified = radii * (1 - 1e-6)
 
-        def precision(radius: float) -> Tensor:
+        def staying(radius: Tensor, rows: Tensor) -> Tensor:
             with torch.inference_mode(False), torch.no_grad():
-                at = torch.full_like(certified, radius)
-                above, _ = self._above(problem, at, model, k)
-                stays = (problem.top & ((~above).sum(2) - 1 < k)).sum(1).double() / k
-            return torch.where(certified >= radius, 1.0, stays)
+                part = problem.rows(rows)
+                above, _ = self._above(part, radius, model, k)
+                stays = part.top & ((~above).sum(2) - 1 < k)
+            return torch.where((certified[rows] >= radius)[:, None], part.top, stays)
+
+        def precision(radius: float) -> Tensor:
+            every = torch.arange(len(certified), device=certified.device)
+            return staying(torch.full_like(certified, radius), every).sum(1).double() / k
 
         sound = self.samples is None
         how = "a twice differentiable network" if sound else "the largest of a few samples"
         assumptions = f"{how}; rounding by four times its size"
-        return Certificate(certified, sound, repr(self), assumptions, precision)
+        reasons = ReasonProof(problem.ranked, staying, self.limit, self.tolerance)
+        return Certificate(certified, sound, repr(self), assumptions, precision, reasons)
 
     def _above(
         self, part: CertificationProblem, radius: Tensor, model: nn.Module, k: int

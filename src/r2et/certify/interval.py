@@ -1,26 +1,28 @@
-"""The sound certificate: bounds of the gradient over a ball, and bisection on its radius."""
+"""The sound certificate: bounds of scores over a region, and bisection on its radius."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, TypeAlias, final
 
 import torch
 from torch import Tensor, nn
 
-from r2et.certify.base import Certificate, Certifier
-from r2et.certify.bounds.interval_bounds import Norm
+from r2et.certify.base import Certificate, Certifier, ReasonProof
+from r2et.certify.bounds.domain import Domain
+from r2et.certify.bounds.interval_bounds import Ball, Norm
 from r2et.certify.bounds.pairwise_bounds import PairwiseBounds
 from r2et.certify.bounds.per_feature_bounds import PerFeatureBounds
-from r2et.certify.graph import Graph
+from r2et.certify.feasible import FeasibleProof
 from r2et.certify.problem import CertificationProblem
 from r2et.certify.search.bisection import largest_radius
 from r2et.certify.search.branch_and_bound import proved_in_parts
 from r2et.errors import require
 from r2et.explain import Explainer
 from r2et.progress import bar
+from r2et.region import L2, Feasible, Linf, Region
 
 Relaxation: TypeAlias = Literal["auto", "linear", "interval"]
 
@@ -37,11 +39,15 @@ ASSUMPTIONS = (
 @final
 @dataclass(frozen=True, kw_only=True)
 class IntervalCertifier(Certifier):
-    """A radius within which the top k of the gradient cannot change: a proof.
+    """A radius within which the top k of an explanation cannot change: a proof.
 
     By linear bounds and branch and bound where the network is small enough, else by intervals.
 
     norm: l2 or linf.
+    region: an L2 or Linf with its bounds, frozen features and scale, in place of a norm. The radius
+        is then in the region's own measure of distance, whatever its own radius is: a row is proved
+        in the region where its radius is no less than the region's. Or a Feasible: the radius is 1
+        where no change that it allows alters the top k, else 0.
     limit: no radius above it is looked for.
     tolerance: how far, relative, the bisection may stop below what it could prove.
     relaxation: "linear" follows every unit as a linear function of the change of x (linear bounds);
@@ -50,6 +56,8 @@ class IntervalCertifier(Certifier):
     splits: how often a unit of a piecewise-linear network that may switch is looked at on either
         side of its kink (branch and bound); each may double the work where the rest of the proof
         fails; by default 4, and 0 for one hidden layer, which rarely gains by it.
+    patterns: of a Feasible, the most ways to switch labels that are certified, one by one; with
+        more of them nothing is proved.
     chunk: rows at once.
     progress: show a bar.
     """
@@ -61,6 +69,8 @@ class IntervalCertifier(Certifier):
     tolerance: float = 2e-3
     relaxation: Relaxation = "auto"
     splits: int | None = None
+    region: Region | None = None
+    patterns: int = 1024
     chunk: int | None = None
     progress: bool = False
 
@@ -75,6 +85,10 @@ class IntervalCertifier(Certifier):
         require(known, where, "relaxation", "auto, linear or interval", self.relaxation)
         is_valid = self.splits is None or (type(self.splits) is int and 0 <= self.splits <= 12)
         require(is_valid, where, "splits", "None or a whole number in 0..12", self.splits)
+        is_valid = self.region is None or type(self.region) in (L2, Linf, Feasible)
+        require(is_valid, where, "region", "None, an L2, a Linf or a Feasible", self.region)
+        is_valid = type(self.patterns) is int and self.patterns > 0
+        require(is_valid, where, "patterns", "a positive whole number", self.patterns)
         is_valid = self.chunk is None or (type(self.chunk) is int and self.chunk > 0)
         require(is_valid, where, "chunk", "None or a positive whole number", self.chunk)
 
@@ -89,27 +103,29 @@ class IntervalCertifier(Certifier):
     ) -> Certificate:
         """Certify the top k of each row of x (B, ...).
 
-        target: the class explained, at x and everywhere in the ball, by default the one predicted
-        at x; nothing is said about what is predicted elsewhere. The radius holds for the gradient
-        as the model's own arithmetic computes it, ties and all.
+        target: the class explained, at x and everywhere in the region, by default the one predicted
+        at x; nothing is said about what is predicted elsewhere. The radius holds for the scores as
+        the model's own arithmetic computes them, ties and all.
         """
-        problem = CertificationProblem.from_model(
-            "IntervalCertifier", model, explainer, x, k, target
-        )
+        where = "IntervalCertifier"
+        problem = CertificationProblem.from_model(where, model, explainer, x, k, target)
+        if self.region is not None:
+            self.region.check(x)
+        if isinstance(self.region, Feasible):
+            return self._feasible(problem, self.region, x)
+        if self.region is not None:
+            domain = Domain.of_region(self.region, x)  # type: ignore[arg-type]
+            problem = replace(problem, domain=domain)
         with torch.inference_mode(False), torch.no_grad():
 
             def proved(radius: Tensor, rows: Tensor) -> Tensor:
-                def border(part: CertificationProblem, at: Tensor) -> Tensor:
-                    bounds = self._bounds(part, at)
-                    return bounds.border(part.top, part.side) > part.visible(*bounds.interval())
-
-                return self._in_chunks(problem.rows(rows), radius, border)
+                return self._in_chunks(problem.rows(rows), radius, self._border)
 
             with bar("certify", total=None, show=self.progress):
                 radius = largest_radius(
                     proved, len(x), self.limit, self.tolerance, problem.x.device
                 )
-                splits = self._splits(problem.graph)
+                splits = self._splits(problem)
                 if splits and self._linear(problem):
                     radius = self._split_further(problem, radius, splits)
         # A hair less, so that a copy in float32 is not above what was proved.
@@ -119,9 +135,50 @@ class IntervalCertifier(Certifier):
             with torch.inference_mode(False), torch.no_grad():
                 return self._precision(problem, certified, radius, k)
 
-        return Certificate(certified, True, repr(self), ASSUMPTIONS, precision)
+        def staying(radius: Tensor, rows: Tensor) -> Tensor:
+            with torch.inference_mode(False), torch.no_grad():
+                part = problem.rows(rows)
+                stays = self._in_chunks(part, radius, self._staying)
+            return torch.where((certified[rows] >= radius)[:, None], part.top, stays)
 
-    def _splits(self, graph: Graph) -> int:
+        reasons = ReasonProof(problem.ranked, staying, self.limit, self.tolerance)
+        return Certificate(certified, True, repr(self), ASSUMPTIONS, precision, reasons)
+
+    @property
+    def _norm(self) -> Norm:
+        if self.region is None:
+            return self.norm
+        return "l2" if isinstance(self.region, L2) else "linf"
+
+    def _feasible(self, problem: CertificationProblem, region: Feasible, x: Tensor) -> Certificate:
+        proof = FeasibleProof(problem, region, x, self.patterns, self._over, self._rows_at_once)
+        shown = bar("certify", total=None, show=self.progress)
+        with torch.inference_mode(False), torch.no_grad(), shown:
+            radius = proof.radius()
+        return Certificate(
+            radius,
+            True,
+            repr(self),
+            ASSUMPTIONS,
+            proof.precision,
+            ReasonProof(problem.ranked, proof.stays, None, self.tolerance),
+            proof.notes,
+        )
+
+    def _border(self, part: CertificationProblem, radius: Tensor) -> Tensor:
+        """(B,) bool: the top k is proved within the radius."""
+        ball, bounds = self._bounds(part, radius)
+        return bounds.border(part.top, part.side) > part.visible(*bounds.interval(), ball.reach)
+
+    def _staying(self, part: CertificationProblem, radius: Tensor) -> Tensor:
+        """(B, n) bool: which of the top k are proved to stay in it within the radius."""
+        ball, bounds = self._bounds(part, radius)
+        return part.stays(bounds.above(part.side, part.visible(*bounds.interval(), ball.reach)))
+
+    def _splits(self, problem: CertificationProblem) -> int:
+        graph = problem.graph
+        if not problem.scores.sum.at_x_alone:  # a unit has as many inputs as there are points
+            return 0
         layers = len({graph.nodes[v].inputs[-1] for v in graph.piecewise_linear_layers})
         if self.splits is None:
             return DEEP_SPLITS if layers > 1 else 0
@@ -132,7 +189,7 @@ class IntervalCertifier(Certifier):
 
         def proved(radius: Tensor, rows: Tensor) -> Tensor:
             def parts(part: CertificationProblem, at: Tensor) -> Tensor:
-                return proved_in_parts(part, at, self.norm, splits)
+                return proved_in_parts(part, at, self._norm, splits)
 
             return self._in_chunks(problem.rows(rows), radius, parts)
 
@@ -148,9 +205,12 @@ class IntervalCertifier(Certifier):
 
     def _bounds(
         self, part: CertificationProblem, radius: Tensor
-    ) -> PairwiseBounds | PerFeatureBounds:
-        """What is known about the gradient over these balls."""
-        ball = part.ball(radius, self.norm)
+    ) -> tuple[Ball, PairwiseBounds | PerFeatureBounds]:
+        """Balls, and what is known about the scores over them."""
+        ball = part.ball(part.outer_radius(radius), self._norm)
+        return ball, self._over(part, ball)
+
+    def _over(self, part: CertificationProblem, ball: Ball) -> PairwiseBounds | PerFeatureBounds:
         if not self._linear(part):
             return PerFeatureBounds(part.gradient_box(ball), part.unit, part.signed)
         return part.pairwise_bounds(ball)[0]
@@ -166,11 +226,7 @@ class IntervalCertifier(Certifier):
         radius: Tensor,
         function: Callable[[CertificationProblem, Tensor], Tensor],
     ) -> Tensor:
-        n = part.x[0].numel()
-        numbers = part.graph.width
-        if self._linear(part):
-            numbers = n * numbers + 8 * n * n
-        size = self.chunk or max(1, CHUNK_NUMBERS // max(1, numbers))
+        size = self._rows_at_once(part)
         rows = torch.arange(len(part.x), device=part.x.device)
         parts = []
         for start in range(0, len(rows), size):
@@ -178,21 +234,24 @@ class IntervalCertifier(Certifier):
             parts.append(function(part.rows(some), radius[some]))
         return torch.cat(parts)
 
+    def _rows_at_once(self, part: CertificationProblem) -> int:
+        n = part.x[0].numel()
+        numbers = part.graph.width
+        if self._linear(part):
+            numbers = n * numbers + 8 * n * n
+        return self.chunk or max(1, CHUNK_NUMBERS // max(1, numbers))
+
     def _precision(
         self, problem: CertificationProblem, certified: Tensor, radius: float, k: int
     ) -> Tensor:
         at = torch.full_like(certified, radius)
 
         def share(part: CertificationProblem, radii: Tensor) -> Tensor:
-            bounds = self._bounds(part, radii)
+            ball, bounds = self._bounds(part, radii)
             low, high = bounds.interval()
             finite = bool(((high - low).isfinite()).all())
             require(finite, "precision_at", "radius", "small enough not to overflow", radius)
-            above = bounds.above(part.side, part.visible(low, high))
-            # i stays if fewer than k others may come above it; j stays out if k are above it.
-            stays = (part.top & ((~above).sum(2) - 1 < k)).sum(1)
-            enters = (~part.top & (above.sum(1) < k)).sum(1)
-            return torch.maximum(stays, k - enters).double() / k
+            return part.share(bounds.above(part.side, part.visible(low, high, ball.reach)), k)
 
         proved = self._in_chunks(problem, at, share)
         return torch.where(certified >= radius, 1.0, proved.clamp(0, 1))

@@ -9,7 +9,13 @@ from typing import ClassVar, final
 import torch
 from torch import Tensor
 
-from r2et.explain.path_gradients import PathExplainer, as_baseline, baseline_of, over_rows
+from r2et.explain.path_gradients import (
+    GradientSum,
+    PathExplainer,
+    as_baseline,
+    baseline_of,
+    over_rows,
+)
 from r2et.models.output import class_logit, log_odds
 
 
@@ -53,6 +59,10 @@ class Gradient(LocalExplainer):
         part: of a pair (B, 2, ...), explain only input 0 or 1; by default both.
     """
 
+    def as_sum(self, x: Tensor) -> GradientSum:
+        """What is computed for x, as certificates read it."""
+        return gradient_at_x(x, None)
+
 
 @final
 @dataclass(frozen=True, kw_only=True)
@@ -74,3 +84,13 @@ class GradientTimesInput(LocalExplainer):
 
     def multiplier(self, x: Tensor) -> Tensor:
         return x - baseline_of("GradientTimesInput", self.baseline, x)
+
+    def as_sum(self, x: Tensor) -> GradientSum:
+        """What is computed for x, as certificates read it."""
+        return gradient_at_x(x, baseline_of("GradientTimesInput", self.baseline, x).double())
+
+
+def gradient_at_x(x: Tensor, times: Tensor | None) -> GradientSum:
+    """The gradient at x itself, times x - `times` if that is given."""
+    zero, one = x.new_zeros((), dtype=torch.float64), x.new_ones(1, dtype=torch.float64)
+    return GradientSum(zero.view(1, *[1] * (x.ndim - 1)), one, zero, one, times)

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from r2et.errors import require
-from r2et.explain.path_gradients import PathExplainer, as_baseline, baseline_of
+from r2et.explain.path_gradients import GradientSum, PathExplainer, as_baseline, baseline_of
 
 Rule: TypeAlias = Literal["midpoint", "gauss_legendre", "left", "right", "trapezoid"]
 RULES: tuple[Rule, ...] = ("midpoint", "gauss_legendre", "left", "right", "trapezoid")
@@ -54,6 +54,13 @@ class IntegratedGradients(PathExplainer):
 
     def multiplier(self, x: Tensor) -> Tensor:
         return x - self._start(x)
+
+    def as_sum(self, x: Tensor) -> GradientSum:
+        """What is computed for x, as certificates read it."""
+        way, weight = (part.to(x).double() for part in quadrature(self.rule, self.points))
+        start = self._start(x).double()
+        anchor = start.expand(x.shape[1:])[None].expand(len(way), *x.shape[1:])
+        return GradientSum(anchor, way, start, weight, start)
 
     def _start(self, x: Tensor) -> Tensor:
         return baseline_of("IntegratedGradients", self.baseline, x)

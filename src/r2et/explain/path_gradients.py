@@ -10,7 +10,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -19,6 +19,26 @@ from torch import Tensor, nn
 from r2et.errors import InputError, first_line, require
 from r2et.explain.base import OF, Explainer, Of, predicted
 from r2et.models.output import OUT_OF_MEMORY, class_logit, log_odds, logits, target_classes
+
+
+class GradientSum(NamedTuple):
+    """What an explanation computes: factor * sum over m of weight_m * grad f(point_m).
+
+    point_m = anchor_m + rate_m (x - origin), and the factor is x - times, or 1 where that is None.
+    Numbers are float64, each exactly the one that the computation in x's precision takes.
+    """
+
+    anchor: Tensor  # (M, ...) of the shape of a row of x, or all 1
+    rate: Tensor  # (M,), 0 or more
+    origin: Tensor  # (...) or a number
+    weight: Tensor  # (M,), 0 or more
+    times: Tensor | None  # (...) or a number
+
+    @property
+    def at_x_alone(self) -> bool:
+        """Whether x itself is the only point, of weight 1."""
+        alone = len(self.rate) == 1 and float(self.rate) == 1 == float(self.weight)
+        return alone and not bool(self.anchor.any()) and not bool(self.origin.any())
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from r2et.errors import require
-from r2et.explain.path_gradients import PathExplainer
+from r2et.explain.path_gradients import GradientSum, PathExplainer
 
 
 @final
@@ -48,6 +48,13 @@ class SmoothGrad(PathExplainer):
         # One generator a vector, on the CPU: no chunk size, device or precision changes the noise.
         noise = torch.stack([self._noise(i, x.shape[1:]) for i in range(start, stop)])
         return x[None] + (self.sigma * noise[:, None]).to(x)
+
+    def as_sum(self, x: Tensor) -> GradientSum:
+        """What is computed for x, as certificates read it."""
+        anchor = self.path(torch.zeros_like(x[:1]), 0, self.samples)[:, 0].double()
+        one, zero = torch.ones(self.samples, device=x.device), x.new_zeros(())
+        weight = self.weights().to(x).double()
+        return GradientSum(anchor, one.double(), zero.double(), weight, None)
 
     def _noise(self, index: int, shape: torch.Size) -> Tensor:
         generator = torch.Generator().manual_seed(self.seed * 1_000_003 + index)

@@ -231,6 +231,17 @@ class Feasible(Region):
         reach[:, numbers.features] = numbers.reach()
         return reach
 
+    def limits(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """(B, n) each: the lowest and the highest value of every feature, labels as they are.
+
+        Of rows with labels switched alone the numbers have these same limits.
+        """
+        self.check(x)
+        numbers, _ = self._rows(x)
+        low, high = x.clone(), x.clone()
+        low[:, numbers.features], high[:, numbers.features] = numbers.ends()
+        return torch.minimum(low, x), torch.maximum(high, x)
+
     @property
     def columns(self) -> tuple[str, ...]:
         """Names of the columns that may change: numbers, then labels."""

@@ -143,14 +143,15 @@ class NormBall(Region):
         self._check_sizes(x)
         check_same_shape(type(self).__name__, x_adv, x, "x_adv", "x")
         flat, moved = x.flatten(1), x_adv.flatten(1)
-        # One ulp of every coordinate is what x + delta itself cannot represent.
+        held = self._held(flat)
+        # One ulp of every coordinate that moves is what x + delta itself cannot represent.
         ulp = torch.finfo(x.dtype).eps * (flat.abs() + moved.abs()).double() / self._scale(flat)
+        ulp = ulp.masked_fill(held, 0.0)
         slack = self._norm(ulp) + 4 * torch.finfo(x.dtype).eps * self.radius
         inside = self.distance(x_adv, x) <= self.radius + slack
         if self.bounds is not None:
             low, high = self._limits(flat)
             inside &= ((moved >= low) & (moved <= high)).all(1)
-        held = self._held(flat)
         return inside & (moved == flat)[:, held].all(1)
 
     def check(self, x: Tensor) -> None:

@@ -56,9 +56,13 @@ class NumberMoves:
         endless = self.any & (self.greatest > self.least)
         return (self.down + self.up + 1).masked_fill(endless, torch.inf)
 
+    def ends(self) -> tuple[Tensor, Tensor]:
+        """(B, M) each: the lowest and the highest allowed value."""
+        return self._values(-self.down, self.least), self._values(self.up, self.greatest)
+
     def reach(self) -> Tensor:
         """(B, M) float64: how far from x the farthest allowed value is, exactly."""
-        ends = (self._values(-self.down, self.least), self._values(self.up, self.greatest))
+        ends = self.ends()
         away = [(end.double() - self.start.double()).abs() for end in ends]
         return torch.maximum(*away)
 

@@ -19,8 +19,9 @@ Norm: TypeAlias = Literal["l2", "linf"]
 class Box(NamedTuple):
     """centre -+ spread; a spread of None is 0.
 
-    scale: of a value that is centre + scale * d entry by entry, d the change of x itself, (1, ...):
-    a linear map of it is bounded by norms of the map's rows, where a box would take their sums.
+    scale: of a value that is centre + scale * e entry by entry, e a point of the ball of the norm,
+    (1, ...) or (B, ...): a linear map of it is bounded by norms of the map's rows, where a box
+    would take their sums.
     """
 
     centre: Tensor
@@ -79,14 +80,19 @@ def box_product(a: Box, b: Box) -> Box:
 
 @dataclass(frozen=True)
 class Ball:
-    """The points x + d with ||d|| <= radius.
+    """The points x + scale * e with ||e|| <= radius: a ball, an ellipsoid or a box.
+
+    Slopes of linear bounds are by e.
 
     x: (B, ...).
     radius: (B,).
-    norm: of d.
+    norm: of e.
     unit: the rounding unit of the model's arithmetic; 0 leaves rounding out.
     exact: x alone, and boxes without a spread.
     soft: give the jumps of a derivative the gradient of a sigmoid this wide; 0 for none.
+    scale: (1, ...) or (B, ...), 0 for what does not move; None for 1 throughout.
+    noise: (B, ...) how far from x + scale * e the point may be computed; None for 0.
+    limits: (low, high) (B, ...) or (1, ...) that no point leaves; None for none.
     """
 
     x: Tensor
@@ -95,6 +101,9 @@ class Ball:
     unit: float = 0.0
     exact: bool = False
     soft: float = 0.0
+    scale: Tensor | None = None
+    noise: Tensor | None = None
+    limits: tuple[Tensor, Tensor] | None = None
 
     @staticmethod
     def point(x: Tensor) -> Ball:
@@ -105,9 +114,17 @@ class Ball:
         """The radius in a shape that multiplies rows."""
         return self.radius.view(-1, *[1] * (like.ndim - 1))
 
+    @property
+    def scales(self) -> Tensor:
+        """(1, ...) or (B, ...): how far each number moves where e is 1."""
+        return torch.ones_like(self.x[:1]) if self.scale is None else self.scale
+
+    @property
+    def reach(self) -> Tensor:
+        """(B, ...): how far each number may be from x."""
+        reach = self.over_rows(self.x) * self.scales
+        return reach if self.noise is None else reach + self.noise
+
     def box(self) -> Box:
-        """The box of x + d."""
-        if self.exact:
-            return Box(self.x)
-        scale = torch.ones_like(self.x[:1])
-        return Box(self.x, self.over_rows(self.x) * scale, scale)
+        """The box of the points."""
+        return Box(self.x) if self.exact else Box(self.x, self.reach, self.scales)

@@ -1,6 +1,7 @@
 """Linear bounds: values as linear functions of the change of x, with what is left over bounded.
 
-Over the ball a value is y(d) = centre + slope . d -+ spread: a lower and an upper plane with one
+Over the ball, x + scale * d with d of a norm up to the radius, a value is
+y(d) = centre + slope . d -+ spread: a lower and an upper plane with one
 slope. Unlike boxes, these remember that all units move with the same d: their sum moves by the
 norm of the summed slopes, not by the sum of the norms. Each also carries the interval that either
 way of bounding leaves.
@@ -57,13 +58,16 @@ def linear_bound(
 
 
 def input_bound(ball: Ball) -> LinearBound:
-    """x + d itself."""
-    x = ball.x
+    """x + scale * e itself."""
+    x, reach = ball.x, ball.reach
     n = x[0].numel()
-    slope = torch.eye(n, dtype=x.dtype, device=x.device).view(1, n, *x.shape[1:])
-    zero = torch.zeros_like(x)
-    reach = ball.over_rows(x) + zero
-    return LinearBound(x, slope, zero, x - reach, x + reach)
+    scales = ball.scales.flatten(1)
+    slope = torch.diag_embed(scales).view(len(scales), n, *x.shape[1:])
+    low, high = x - reach, x + reach
+    if ball.limits is not None:
+        low, high = torch.maximum(low, ball.limits[0]), torch.minimum(high, ball.limits[1])
+    spread = torch.zeros_like(x) if ball.noise is None else ball.noise
+    return LinearBound(x, slope, spread, low, high)
 
 
 def constant_bound(centre: Tensor, n: int) -> LinearBound:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from r2et.certify.bounds.domain import Domain
 from r2et.certify.bounds.interval_bounds import Ball, Box, Norm
 from r2et.certify.bounds.propagation import LinearBounds, Sides, interval_bounds
 from r2et.certify.graph import INPUT, OUTPUT_GRADIENT
@@ -49,6 +50,7 @@ def proved_in_parts(
     problem: CertificationProblem, radius: Tensor, norm: Norm, depth: int
 ) -> Tensor:
     """(B,) bool: the top k cannot change within the radius (B,), with up to `depth` splits."""
+    radius = problem.outer_radius(radius)
     proved = torch.ones(len(radius), dtype=torch.bool, device=radius.device)
     rows = torch.arange(len(radius), device=radius.device)
     parts = Parts(rows, problem.x, radius, {})
@@ -62,7 +64,8 @@ def proved_in_parts(
         here = replace(problem.rows(parts.rows), x=parts.x)
         pairs, bounds = here.pairwise_bounds(here.ball(parts.radius, norm), parts.sides)
         weights, planes = open_units(here, parts, norm, bounds)
-        ok = pairs.border(here.top, here.side) > here.visible(*pairs.interval())
+        ball = here.ball(parts.radius, norm)
+        ok = pairs.border(here.top, here.side) > here.visible(*pairs.interval(), ball.reach)
         if level and norm == "l2" and not bool(ok.all()):
             ok = ok | _empty(problem, radius, parts, planes, ok)
         flat = torch.cat(list(weights.values()), 1) if weights else None
@@ -73,7 +76,7 @@ def proved_in_parts(
         if not bool(going.any()):
             break
         assert flat is not None
-        parts = _split(parts, weights, planes, going, flat.argmax(1), norm)
+        parts = _split(parts, weights, planes, going, flat.argmax(1), norm, problem.domain)
     return proved
 
 
@@ -96,7 +99,7 @@ def open_units(
         leeway = (slope.high - slope.low - 1e-3).clamp(min=0)
         weight = (leeway * bounds[gradient].size).reshape(len(leeway), -1)
         weights[source] = weights[source] + weight if source in weights else weight
-        if source in graph.affine_prefix:
+        if source in graph.affine_prefix and norm == "l2":
             flat = (v.reshape(len(v), -1) for v in (z.centre, z.spread, z.slope[0]))
             planes[source] = Plane(*flat)
     return weights, planes
@@ -127,7 +130,7 @@ def _empty(
         if i not in parts.sides or slope.shape[1] > PLANES:
             continue
         side = parts.sides[i][chosen]
-        moved = (parts.x[chosen] - problem.x[rows]).flatten(1)
+        moved = problem.space.unscaled((parts.x[chosen] - problem.x[rows]).flatten(1))
         at_x = centre[chosen] - moved @ slope
         normals.append(slope)
         forced.append(side)
@@ -158,8 +161,7 @@ def _flips(problem: CertificationProblem, radius: Tensor, norm: Norm, parts: Par
     """(B,) bool: the top k is another at the middle of the part itself: no use going on."""
     here = replace(problem.rows(parts.rows), x=parts.x)
     graph, ball = here.graph, Ball.point(here.x)
-    moved = (here.x - problem.x[parts.rows]).flatten(1)
-    far = moved.square().sum(1).sqrt() if norm == "l2" else moved.abs().amax(1)
+    far = (problem.domain or Domain(norm)).distance(here.x - problem.x[parts.rows])
     real = far <= radius[parts.rows]
     point = interval_bounds(graph, ball, here.target, here.of)
     for source, side in parts.sides.items():
@@ -179,8 +181,8 @@ def _flips(problem: CertificationProblem, radius: Tensor, norm: Norm, parts: Par
             forced = torch.where(side > 0, curve.right[1], curve.left[1]).view_as(gradient)
             known = (side != 0).view_as(gradient)
             boxes[value] = Box(torch.where(known, forced * gradient, boxes[value].centre))
-    gradient = boxes[graph.gradient].centre.flatten(1)
-    scores = gradient if here.signed else gradient.abs()
+    signed = here.scores.of_gradient(here.x, boxes[graph.gradient].centre.flatten(1))
+    scores = signed if here.signed else signed.abs()
     weakest = scores.masked_fill(~here.top, torch.inf).amin(1)
     return real & (weakest <= scores.masked_fill(here.top, -torch.inf).amax(1))
 
@@ -192,6 +194,7 @@ def _split(
     going: Tensor,
     pick: Tensor,
     norm: Norm,
+    space: Domain | None = None,
 ) -> Parts:
     """Each open part twice: with the picked unit right of its kink, and left of it."""
     pick, rows, radius = pick[going], parts.rows[going], parts.radius[going]
@@ -218,16 +221,17 @@ def _split(
     # A hair less far, for a float pre-activation may be on the other side within its rounding.
     far = (value.abs() - width).clamp(min=0) / torch.where(plane, length, 1.0) * (1 - 1e-9)
     unit = way / torch.where(plane, length, 1.0)[:, None]
-    beyond = x - (value.sign() * far)[:, None].mul(unit).view(x.shape)
+    across = (value.sign() * far)[:, None] * unit
+    beyond = x - (across if space is None else space.scaled(across)).view(x.shape)
     smaller = (radius.square() - far.square()).clamp(min=0).sqrt() * (1 + 1e-9)
     halves = []
     for side in (1.0, -1.0):
-        across = plane & (value.sign() == -side) & (smaller < SHRUNK * radius)
+        shrinks = plane & (value.sign() == -side) & (smaller < SHRUNK * radius)
         shape = (-1, *[1] * (x.ndim - 1))
         halves.append(
             (
-                torch.where(across.view(shape), beyond, x),
-                torch.where(across, smaller, radius),
+                torch.where(shrinks.view(shape), beyond, x),
+                torch.where(shrinks, smaller, radius),
                 ~(plane & (value.sign() == -side) & (far > radius)),
             )
         )
