@@ -418,6 +418,22 @@ def test_weights_are_those_of_scikit_learn(table):
     assert np.array_equal(dropped, plain.fit(x[kept], y[kept]).predict_proba(x))
 
 
+def test_every_training_row_has_its_own_weight(table, monkeypatch):
+    x, y = table
+    given = []
+
+    def noted(network, data, *rest, **settings):
+        given.append((data.train.x[:, 0], settings["sample_weight"]))
+        return fit(network, data, *rest, **settings)
+
+    monkeypatch.setattr("r2et.estimator.fit", noted)
+    first = MinMaxScaler().fit_transform(x)[:, 0]
+    model = vanilla(epochs=1, validation_fraction=0.3, baselines=False).fit(x, y, 1 + first)
+    ((feature, weights),) = given
+    assert len(weights) == model.trained_.seen.train.digest.numel() < 600
+    np.testing.assert_allclose(weights, 1 + feature.numpy(), rtol=1e-6)
+
+
 def test_rows_of_no_weight_are_no_training_rows(table):
     x, y = table[0][::10], table[1][::10]
     model = vanilla(epochs=1, random_state=0).fit(x, y, [1.0] * 40 + [0.0] * 20)

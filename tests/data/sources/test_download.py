@@ -1,13 +1,14 @@
 """Downloads against a server on loopback: the right bytes or one reason, never a half file."""
 
 import logging
+import re
 import socket
 import time
 
 import pooch
 import pytest
 
-from loopback import cut, hang, redirect, serve, status
+from loopback import cut, drip, hang, redirect, serve, status
 from r2et.data.sources.download import ATTEMPTS, download, redirect_allowed
 from r2et.data.sources.entry import PlaceError, UnreachableError
 
@@ -40,19 +41,77 @@ def test_a_plain_download(server, to, caplog):
     assert pooch.get_logger().getEffectiveLevel() < logging.WARNING  # as its other users have it
 
 
-def test_an_interrupted_download_begins_again_and_is_whole(server, to):
+def test_an_interrupted_download_goes_on_and_is_whole(server, to):
     server.script = [cut(100_000), cut(180_000)]
     assert fetch(server, to) == BODY
     assert left_over(to) == ["file"]
-    assert [r.range for r in server.seen] == ["", "", ""]
+    first, *others = server.seen
+    assert (first.range, first.if_range) == ("", "")
+    starts = [int(re.fullmatch(r"bytes=(\d+)-", r.range)[1]) for r in others]
+    assert 0 < starts[0] <= 100_000 < starts[1] <= 180_000
+    assert {r.if_range for r in others} == {'"one"'}
 
 
-def test_an_interrupted_download_leaves_nothing(server, to):
+def test_the_next_command_goes_on_where_this_one_was_stopped(server, to):
     server.script = [cut(100_000)] + [status(503)] * (ATTEMPTS - 1)
     with pytest.raises(PlaceError, match="HTTP 503"):
         fetch(server, to)
-    assert left_over(to) == []
+    assert not to.exists()
+    assert left_over(to) == [".file.etag", ".file.part"]
+    kept = (to.parent / ".file.part").read_bytes()
+    assert BODY.startswith(kept)
     assert fetch(server, to) == BODY
+    assert server.seen[-1].range == f"bytes={len(kept)}-"
+    assert left_over(to) == ["file"]
+
+
+def test_a_stopped_process_is_gone_on_from(server, to, monkeypatch):
+    class StoppedError(BaseException):
+        pass
+
+    def stop(*_):
+        raise StoppedError
+
+    with monkeypatch.context() as patch:
+        patch.setattr("r2et.data.sources.download._Transfer.flush", stop)  # after the first block
+        with pytest.raises(StoppedError):
+            fetch(server, to)
+    assert fetch(server, to) == BODY
+    assert server.seen[-1].range == f"bytes={2**14}-"
+
+
+@pytest.mark.parametrize("etag", ["", 'W/"one"'])
+def test_what_has_no_strong_etag_begins_again(server, to, etag):
+    server.etag = etag
+    server.script = [cut(100_000)]
+    assert fetch(server, to) == BODY
+    assert [r.range for r in server.seen] == ["", ""]
+    assert left_over(to) == ["file"]
+
+
+def test_a_server_that_knows_no_ranges_sends_all(server, to):
+    server.ranges = False
+    server.script = [cut(100_000)]
+    assert fetch(server, to) == BODY
+
+
+def test_more_than_the_file_has_is_no_beginning_of_it(server, to):
+    to.parent.mkdir()
+    (to.parent / ".file.part").write_bytes(BODY + b"more")
+    (to.parent / ".file.etag").write_text('"one"')
+    assert fetch(server, to) == BODY
+    assert [r.range for r in server.seen] == [f"bytes={len(BODY) + 4}-", ""]
+
+
+def test_a_server_that_drips_is_given_up(server, to, monkeypatch):
+    monkeypatch.setattr("r2et.data.sources.partial.PATIENCE", 0.3)
+    monkeypatch.setattr("r2et.data.sources.partial.SLOWEST", 2**30)
+    server.script = [drip(20.0)]
+    began = time.monotonic()
+    with pytest.raises(PlaceError, match=r"only \d+ bytes came in 0\.3 s, and it was given up"):
+        fetch(server, to)
+    assert time.monotonic() - began < 5
+    assert not to.exists()
 
 
 def test_a_file_that_changes_between_two_attempts_is_not_joined(server, to):

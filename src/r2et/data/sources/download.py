@@ -1,7 +1,8 @@
-"""A download with pooch: whole or not at all, tried again, and within limits.
+"""A download with pooch: whole or not at all, tried again and gone on with, and within limits.
 
-pooch writes to another name and renames; it does not resume, so an interrupted download begins
-again. The checksum is that of the contents, which whoever calls this compares.
+pooch writes to another name and renames; what has come of an interrupted download is kept beside
+it, and the next attempt asks for the rest alone. The checksum is that of the contents, which
+whoever calls this compares.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import logging
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Any
 from urllib.parse import urljoin, urlsplit
@@ -20,6 +21,7 @@ import pooch
 import requests
 
 from r2et.data.sources.entry import PlaceError, UnreachableError
+from r2et.data.sources.partial import Deadline, Partial
 from r2et.progress import Advance, bar
 from r2et.version import __version__
 
@@ -73,13 +75,15 @@ def redirect_allowed(old: str, new: str) -> bool:
 
 
 class _Transfer:
-    """One answer of a server on its way into a file: a limit on its redirects and its bytes."""
+    """One answer of a server on its way into a file: a limit on redirects, bytes and time."""
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, partial: Partial) -> None:
         self.limit, self.redirects, self.done = limit, 0, 0
         self.announced: int | None = None
+        self.partial, self.deadline = partial, Deadline(limit)
         self._out: IO[bytes] | None = None
         self._advance: Advance | None = None
+        self._open = ExitStack()
 
     def check(self, response: requests.Response, **_: Any) -> None:
         """Look at each answer before it is followed or read."""
@@ -91,17 +95,22 @@ class _Transfer:
             if not redirect_allowed(response.url, target):
                 raise PlaceError(f"it redirects to {target}, which is not followed")
             return
+        if not response.ok:
+            return
+        self._out, self.done = self.partial.opened(response)
+        self._open.enter_context(self._out)
+        self._open.enter_context(self.deadline.watch(response))
         length = response.headers.get("Content-Length", "")
-        self.announced = int(length) if length.isdigit() else None
-        if self.announced is not None and self.announced > self.limit and response.ok:
+        self.announced = self.done + int(length) if length.isdigit() else None
+        if self.announced is not None and self.announced > self.limit:
             raise PlaceError(
                 f"it announces {self.announced} bytes, more than the {self.limit} expected"
             )
 
     @contextmanager
-    def into(self, path: str, label: str) -> Iterator[_Transfer]:
+    def shown(self, label: str) -> Iterator[_Transfer]:
         """What is written to this goes into the file, and moves a bar."""
-        with open(path, "wb") as self._out, bar(label, in_bytes=True) as self._advance:
+        with self._open, bar(label, in_bytes=True) as self._advance:
             yield self
 
     def write(self, block: bytes) -> None:
@@ -119,21 +128,30 @@ class _Transfer:
 
 
 def _attempt(url: str, to: Path, label: str, timeout: float, limit: int) -> None:
-    transfer = _Transfer(limit)
-    settings = {"headers": HEADERS, "hooks": {"response": transfer.check}, "timeout": timeout}
+    partial = Partial(to)
+    transfer = _Transfer(limit, partial)
+    headers = {**HEADERS, **partial.headers()}
+    settings = {"headers": headers, "hooks": {"response": transfer.check}, "timeout": timeout}
     http_get = pooch.HTTPDownloader(chunk_size=BLOCK, **settings)
 
     def downloader(url: str, output_file: str, _: object) -> None:
-        with transfer.into(output_file, label) as out:
+        with transfer.shown(label) as out:
             http_get(url, out, None)
-        if transfer.announced is not None and transfer.done < transfer.announced:
+        if transfer.deadline.is_over or (transfer.done < (transfer.announced or 0)):
             raise _truncated(transfer)
+        partial.finish(output_file)
 
     try:
         with _quiet(pooch.get_logger()):
             # No hash of the download is known: what is inside it has one.
             pooch.retrieve(url, None, fname=to.name, path=to.parent, downloader=downloader)
+    except PlaceError:
+        partial.drop()
+        raise
     except requests.HTTPError as error:
+        if error.response is not None and error.response.status_code == 416:  # nothing beyond it
+            partial.drop()
+            raise _PassingError("what had come of it is no beginning of the file") from error
         raise _refusal(error) from error
     except requests.Timeout as error:
         kind = _ConnectionError if isinstance(error, requests.ConnectTimeout) else _PassingError
@@ -142,9 +160,14 @@ def _attempt(url: str, to: Path, label: str, timeout: float, limit: int) -> None
         if transfer.announced is not None and transfer.done < transfer.announced:
             raise _truncated(transfer) from error
         raise _failure(error) from error
+    finally:
+        partial.keep_or_drop()
 
 
-def _truncated(transfer: _Transfer) -> _PassingError:
+def _truncated(transfer: _Transfer) -> Exception:
+    if transfer.deadline.is_over:
+        text = f"only {transfer.done} bytes came in {transfer.deadline.seconds:g} s"
+        return PlaceError(f"{text}, and it was given up")
     return _PassingError(f"only {transfer.done} of {transfer.announced} bytes came")
 
 
