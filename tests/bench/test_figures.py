@@ -46,6 +46,12 @@ def some(figure):
         | {"epochs": [1, 2]},
         "length-search": {n: [[0.5, 0.6], [0.7, 0.8]] for n in ("auc", "er_last")}
         | {"epochs": [1, 2], "papers": 0.6, "papers_auc": 0.5, "nearest": 1},
+        "budget-search": {
+            "budgets": [0.1, 0.2],
+            "er_last": [[0.5], [0.4]],
+            "papers": 0.6,
+            "nearest_budget": 0.1,
+        },
     }[figure]
     failed = Panel(figure, "adult", "ssr", failed="ssr is for tables")
     return [Panel(figure, "adult", r, values, ("record",)) for r in ("vanilla", "r2et")] + [failed]

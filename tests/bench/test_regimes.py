@@ -11,14 +11,15 @@ from r2et.bench import train_task
 from r2et.bench.benchmark_config import changes
 from r2et.bench.claim import load_claims
 from r2et.bench.command import parse_request
-from r2et.bench.figure_plans import FIGURES, nearest_length
-from r2et.bench.grid import Grid, select_trainings
+from r2et.bench.figure_plans import FIGURES
+from r2et.bench.grid import Grid, select_trainings, try_candidates
 from r2et.bench.measure_task import MeasureTask
 from r2et.bench.nearest import select_nearest
 from r2et.bench.networks import papers_network
 from r2et.bench.papers import paper_tables
 from r2et.bench.papers_regime import PUBLISHED, pair_weights, published_slack
 from r2et.bench.record import Record
+from r2et.bench.regime_searches import nearest_length
 from r2et.bench.registry import BENCHMARKS, REGIMES, find_benchmark
 from r2et.bench.run import Runner, run_figure
 from r2et.bench.select_task import SelectTask, nearest_candidate
@@ -275,7 +276,7 @@ def test_other_lengths_are_tried_where_nothing_is_near():
             wanted = plan.send([record(task) for task in wanted])
     except StopIteration as end:
         chosen = end.value
-    assert asked == [12, 12 + 3 * 2]
+    assert asked == [12, 12 + 3 * 2]  # the AUC allows every weight
     assert dict(chosen.changes)["epochs"] == 2
     assert [task.seed for task in chosen.trains] == [0, 1]
     assert {task.length(RECIPES["r2et"], 10**4) for task in chosen.trains} == {2}
@@ -289,3 +290,34 @@ def test_nearest_is_of_the_papers_regime_alone():
     with pytest.raises(StopIteration) as end:
         next(plan)
     assert end.value.value.failed == "the papers have no linear on adult"
+
+
+def test_weights_grow_until_the_auc_is_too_low():
+    """Three rows of weights, each with a made-up AUC that the second weight of the sum loses."""
+    grid = Grid(("bank",), ("r2et",), seeds=1, regime="papers")
+    every = grid.candidates(grid.benchmark("bank"), "r2et")
+    rows = grid.ladders(grid.benchmark("bank"), "r2et")
+    assert [each for row in rows for each in row] == list(every)
+    assert [len(row) for row in rows] == [7, 3, 2]
+    asked = []
+
+    def record(task):
+        asked.append(task)
+        own = dict(task.of.changes)
+        low = own.get("weight", 0) >= 0.01 and "adaptive" not in own and "l1" in own
+        return Record(task.config(), {"auc_validation": 0.7 if low else 0.78}, name=task.name)
+
+    plan = try_candidates(grid, "bank", "r2et", False)
+    wanted = next(plan)
+    try:
+        while True:
+            wanted = plan.send([record(task) for task in wanted])
+    except StopIteration as end:
+        tries, tasks = end.value
+    assert tries == (*rows[0][:2], *rows[1], *rows[2])
+    assert [task.of.changes for task in tasks] == list(tries)
+    assert not any(dict(task.of.changes).get("weight", 0) > 1 for task in asked)
+    long = Grid(("bank",), ("r2et",))
+    assert [len(row) for row in long.ladders(long.benchmark("bank"), "r2et")] == [1, 1, 1, 1]
+    again = grid.ladders(grid.benchmark("bank"), "r2et", retrain=True)
+    assert {len(row) for row in again} == {1}

@@ -76,6 +76,14 @@ def _searched(panel: Panel) -> Iterable[Line]:
         )
 
 
+def _budgets(panel: Panel) -> Iterable[Line]:
+    values = panel.values
+    aucs = f"{mean(values['auc']):.3f}", f"{values['auc_edges']:.3f}"
+    for i, budget in enumerate(values["budgets"]):
+        numbers = [f"{100 * mean(values[name][i]):.1f}" for name in ("er_last", "sensitivity")]
+        yield (f"{budget:g}", *aucs, *numbers, f"{100 * values['papers']:.1f}")
+
+
 def _pairs(panel: Panel) -> Iterable[Line]:
     for count, seeds in zip(panel.values["counts"], panel.values["precision"], strict=True):
         half = 50 * (max(seeds) - min(seeds))
@@ -93,6 +101,10 @@ READINGS: dict[str, tuple[Line, Callable[[Panel], Iterable[Line]]]] = {
     "seeds": (
         ("rows", "flip", *QUANTITIES.values(), "the first above 0.5 and above the second"),
         _steps,
+    ),
+    "nearest_budget": (
+        ("budget, in std", "cAUC", "edges' cAUC", "P@k", "sensitivity, %", "the papers' P@k"),
+        _budgets,
     ),
     "nearest": (("epochs", "cAUC", "P@k, last point", "the papers' P@k", ""), _searched),
     "er_last": (("epochs", "cAUC", "P@k, best point", "P@k, last point"), _lengths),

@@ -12,6 +12,7 @@ from torch import nn
 
 from r2et.attack import Attack, ERAttack, MSEAttack
 from r2et.attack.constraints import Constraint
+from r2et.bench.augmentation import augmented
 from r2et.bench.networks import papers_network
 from r2et.config import Configurable
 from r2et.data import DATASETS, Data, Split, load
@@ -52,6 +53,10 @@ class BenchmarkConfig(Configurable):
     retrained: whether recipes start from Vanilla's weights in every table (the papers' ResNet).
     retrain_candidates: the settings of a retraining that are tried; by default the candidates.
     check_every: batches after which a retraining is compared with Vanilla; None: an epoch.
+    retrain_epochs: of a retraining, at most.
+    augment: copies of every training picture, flipped and shifted, that a training from scratch
+        sees beside it.
+    validation_rows: on which settings are selected, at most.
     """
 
     data: str
@@ -84,6 +89,9 @@ class BenchmarkConfig(Configurable):
     retrained: bool = False
     retrain_candidates: Mapping[str, tuple[Changes, ...]] = field(default_factory=dict, hash=False)
     check_every: int | None = None
+    retrain_epochs: int = 10
+    augment: int = 0
+    validation_rows: int = 300
 
     @property
     def is_table(self) -> bool:
@@ -91,13 +99,18 @@ class BenchmarkConfig(Configurable):
         return self.norm == "l2"
 
     def load(self) -> Data:
-        """The data, with as many rows to train on as are taken."""
+        """The data, with as many rows to train on as are taken; without copies."""
         data = _loaded(self.data)
         if self.train_rows is None:
             return data
         few = slice(self.train_rows)
         train, val = (Split(part.x[few], part.y[few]) for part in (data.train, data.val))
         return replace(data, train=train, val=val)
+
+    def load_to_train(self, retrain: bool) -> Data:
+        """The data of a training: from scratch with copies of pictures, where there are to be."""
+        data = self.load()
+        return augmented(data, self.augment) if self.augment and not retrain else data
 
     def network(self, data: Data, seed: int, hidden: tuple[int, ...] | None = None) -> nn.Module:
         """An untrained network, from a seed; hidden: the widths a recipe asks for in a table."""

@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
+from r2et.bench.agenda import AgendaItem, agenda, cost
+from r2et.bench.claim import in_regime, load_claims
 from r2et.bench.figure_plans import FIGURES
 from r2et.bench.grid import Grid
 from r2et.bench.paper_tables import TABLE_NAMES, TABLE_SPECS, unknown_name
@@ -21,12 +24,6 @@ from r2et.errors import InputError, R2ETError, require
 NAMES = (*TABLE_NAMES, *FIGURES, "nearest", "leaderboard", "all")
 OF_ONE_REGIME = {spec.name: spec.regime for spec in TABLE_SPECS.values() if spec.regime}
 UNITS = {"h": 3600, "m": 60, "s": 1}
-# What is worth most comes first: "all" stops where the budget does.
-ORDER = (
-    *("table1", "leaderboard", "figure2", "figure7", "figure8", "table5", "table9", "figure4"),
-    *("table6", "lengths", "figure9", "table7", "table8", "table2"),
-    *("figure3", "figure6", "figure5"),
-)
 
 
 @dataclass(frozen=True)
@@ -36,7 +33,7 @@ class BenchJob:
     name: of a table or figure, or "all".
     grid: what to run.
     budget: the seconds it may take.
-    given: which of datasets and recipes were named.
+    given: which of datasets, recipes and regime were named.
     """
 
     name: str
@@ -44,12 +41,19 @@ class BenchJob:
     budget: float | None = None
     given: frozenset[str] = frozenset()
 
-    def grid_of(self, name: str) -> Grid:
-        """Of a table or figure among all: a figure has its own data and recipes, unless given."""
-        if self.name != "all" or name not in FIGURES:
-            return self.grid
-        own = {n: getattr(FIGURES[name], n) for n in ("datasets", "recipes") if n not in self.given}
-        return replace(self.grid, **own, regime=FIGURES[name].regime)
+    def items(self) -> list[tuple[AgendaItem, Grid]]:
+        """Of "all": what is to be made, with its grid; less where data or a regime are named."""
+        chosen = []
+        for item in agenda(self.grid.seeds):
+            if "regime" in self.given and item.regime != self.grid.regime:
+                continue
+            if "datasets" in self.given:
+                some = tuple(d for d in item.datasets if d in self.grid.datasets)
+                if not some:
+                    continue
+                item = replace(item, datasets=some)
+            chosen.append((item, item.grid(self.grid, self.given)))
+        return chosen
 
 
 def parse_request(
@@ -62,7 +66,7 @@ def parse_request(
     steps: int | None = None,
     weights: str | None = None,
     budget: str | None = None,
-    regime: str = "long",
+    regime: str | None = None,
 ) -> BenchJob:
     """The words of a command line as settings, each checked before anything runs."""
     if name not in NAMES:
@@ -70,13 +74,13 @@ def parse_request(
     seconds = duration(budget)
     if name == "all" and seconds is None:
         raise InputError("bench: budget must be given for all, as --budget 2h, got none.")
-    require(regime in REGIMES, "bench", "regime", f"one of {', '.join(REGIMES)}", regime)
+    known = regime is None or regime in REGIMES
+    require(known, "bench", "regime", f"one of {', '.join(REGIMES)}", regime)
     settings: dict[str, Any] = {"seeds": seeds, "epochs": epochs, "rows": rows, "steps": steps}
     own = FIGURES[name].regime if name in FIGURES else OF_ONE_REGIME.get(name)
     if own is not None:
-        require(regime in ("long", own), "bench", "regime", f"{own} for {name}", regime)
-        regime = own
-    settings["regime"] = regime
+        require(regime in (None, own), "bench", "regime", f"{own} for {name}", regime)
+    settings["regime"] = own or regime or "long"
     if datasets is not None:
         settings["datasets"] = _names(datasets)
     elif name in FIGURES:
@@ -87,8 +91,8 @@ def parse_request(
         settings["recipes"] = FIGURES[name].recipes
     if weights is not None:
         settings["weights"] = tuple(_number(word) for word in _names(weights))
-    lists = {"datasets": datasets, "recipes": recipes}
-    given = frozenset(n for n, value in lists.items() if value is not None)
+    named = {"datasets": datasets, "recipes": recipes, "regime": regime}
+    given = frozenset(n for n, value in named.items() if value is not None)
     return BenchJob(name, Grid(**settings), seconds, given)
 
 
@@ -139,44 +143,73 @@ def run(
             return (run_figure if name in FIGURES else run_table)(name, grid, runner)
 
         if request.name == "all":
-            return _make_all(request, make, left, say)
+            count = workers or (1 if kind == "serial" else os.cpu_count() or 1)
+            return AllOfIt(request, make, left, say, count, Path(out)).run()
         return make(request.name, request.grid)
 
 
-def _make_all(
-    request: BenchJob,
-    make: Callable[[str, Grid], BenchOutcome],
-    left: Callable[[], float | None],
-    say: Callable[[str], None],
-) -> BenchOutcome:
-    """Every table and figure with one seed, then with all if that one took little enough."""
-    whole = BenchOutcome()
+@dataclass
+class AllOfIt:
+    """Every item of the agenda that the budget allows.
 
-    def note(text: str) -> None:
-        nonlocal whole
-        say(text)
-        whole = whole.with_(BenchOutcome(notes=[text]))
+    An item whose known cost is more than what is left waits until the others are through; then the
+    time that is left goes into it, as nothing that is done is done again.
+    """
 
-    for name in ORDER:
-        grid = request.grid_of(name)
-        if _spent(left()):
-            note(f"bench: {name} is left out: the budget is spent.")
-            continue
+    request: BenchJob
+    make: Callable[[str, Grid], BenchOutcome]
+    left: Callable[[], float | None]
+    say: Callable[[str], None]
+    workers: int
+    out: Path
+    outcome: BenchOutcome = field(default_factory=BenchOutcome)
+
+    def run(self) -> BenchOutcome:
+        """Make what can be made, and say what was not begun and what all of it costs."""
+        items = self.request.items()
+        self._note(self._whole_cost([item for item, _ in items]))
+        waiting: list[tuple[AgendaItem, Grid]] = []
+        for item, grid in items:
+            needed = 0.0 if self._is_there(item, grid) else (cost(item) or 0.0) / self.workers
+            if _spent(self.left(), needed):
+                waiting.append((item, grid))
+            else:
+                self._make(item, grid)
+        for item, grid in waiting:
+            if _spent(self.left()):
+                seconds = cost(item)
+                about = "" if seconds is None else f", which takes {_time(seconds)} of one worker"
+                self._note(f"bench: not begun: {item.title}{about}.")
+            else:
+                self._make(item, grid)
+        return self.outcome
+
+    def _make(self, item: AgendaItem, grid: Grid) -> None:
         try:
             bring_data(grid.datasets)
         except R2ETError as error:
-            note(f"bench: {name} is left out: {error}")
-            continue
-        began = time.monotonic()
-        made = make(name, replace(grid, seeds=1))
-        # The first seed is the one that settings are tried with: no other takes longer.
-        needed = (grid.seeds - 1) * (time.monotonic() - began)
-        if grid.seeds > 1 and not _spent(left(), needed):
-            made = make(name, grid)
-        elif grid.seeds > 1:
-            note(f"bench: {name} has one seed: more would take up to {_time(needed)}.")
-        whole = whole.with_(made)
-    return whole
+            self._note(f"bench: {item.title} is left out: {error}")
+            return
+        self.outcome = self.outcome.with_(self.make(item.name, grid))
+
+    def _is_there(self, item: AgendaItem, grid: Grid) -> bool:
+        """Whether a folder holds all rows of a table already, with as many seeds."""
+        place = self.out / "claims"
+        if item.name in FIGURES or not (place / in_regime(item.name, item.regime)).is_dir():
+            return False
+        stored = load_claims(place, in_regime(item.name, item.regime))
+        done = {(c.data, c.recipe) for c in stored if c.settings["seeds"] >= grid.seeds}
+        return {(data, recipe) for data in grid.datasets for recipe in grid.recipes} <= done
+
+    def _whole_cost(self, items: Sequence[AgendaItem]) -> str:
+        known = [seconds for seconds in map(cost, items) if seconds is not None]
+        unknown = len(items) - len(known)
+        more = f", and {unknown} of {len(items)} parts whose cost is not known" if unknown else ""
+        return f"bench: all of it takes about {_time(sum(known))} of one worker{more}."
+
+    def _note(self, text: str) -> None:
+        self.say(text)
+        self.outcome = self.outcome.with_(BenchOutcome(notes=[text]))
 
 
 def _spent(seconds: float | None, needed: float = 0.0) -> bool:
@@ -184,4 +217,6 @@ def _spent(seconds: float | None, needed: float = 0.0) -> bool:
 
 
 def _time(seconds: float) -> str:
+    if seconds >= 5400:
+        return f"{seconds / 3600:.1f} h"
     return f"{seconds / 60:.0f} min" if seconds >= 90 else f"{seconds:.0f} s"

@@ -21,6 +21,7 @@ from r2et.bench.plots import (
     maps,
     pairs,
     scatter,
+    searched_budgets,
     searched_lengths,
     trade_off,
 )
@@ -52,6 +53,7 @@ def cells(figure: str, panels: Sequence[Panel]) -> list[list[Cell]]:
         "figure9": (pairs, "precision"),
         "lengths": (lengths, "er"),
         "length-search": (searched_lengths, "er_last"),
+        "budget-search": (searched_budgets, "er_last"),
     }[figure]
     return [[(how, p, name) for p in panels[i : i + 3]] for i in range(0, len(panels), 3)]
 

@@ -2,44 +2,27 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, final
+from dataclasses import dataclass, replace
+from typing import Any, final
 
 from r2et.bench.benchmark_config import CONSTRAINED, changes
+from r2et.bench.figure_plan import FigurePlan, by_seeds
 from r2et.bench.grid import Grid, inapplicable, select_trainings
 from r2et.bench.measure_task import MeasureTask
 from r2et.bench.method import Method, method
 from r2et.bench.panel import Panel, PanelPlan, measured, panel
-from r2et.bench.papers import reported_value
-from r2et.bench.papers_regime import ROUNDING, SEARCHED_LENGTHS
+from r2et.bench.papers_regime import SEARCHED_BUDGETS, SEARCHED_LENGTHS
 from r2et.bench.record import Record
+from r2et.bench.regime_searches import BudgetSearch, LengthSearch
 from r2et.bench.task import BenchTask
 from r2et.penalty import R2ET
 from r2et.train import Recipe
 
-POINT = 0.01  # of P@k
 # Of each test row: what Figures 2 and 4 are made of.
 ROWS = (
     *("adversarial_rows", "hessian_rows", "gaussian_rows", "gaussian_least_rows"),
     *("adversarial_last_rows", "adversarial_gap_rows", "first_flip_rows", "precision_rows"),
 )
-
-
-@dataclass(frozen=True)
-class FigurePlan(ABC):
-    """A figure. datasets, recipes: those of the papers that can be had here, by default."""
-
-    name: str
-    title: str
-    datasets: tuple[str, ...]
-    recipes: tuple[str, ...]
-    regime: ClassVar[str] = "long"
-
-    @abstractmethod
-    def plan(self, grid: Grid, data: str, recipe: str) -> PanelPlan:
-        """Measure what one panel shows."""
 
 
 @final
@@ -174,7 +157,7 @@ class PairCounts(FigurePlan):
             return {
                 "counts": counts,
                 "weight": weight,
-                "precision": _by_seeds(records, "precision", grid.seeds),
+                "precision": by_seeds(records, "precision", grid.seeds),
             }
 
         return panel(self.name, data, recipe, records, values)
@@ -213,79 +196,16 @@ class TrainingLengths(FigurePlan):
             clean, best, last = _in_three(records, len(trains))
             return {
                 "epochs": counts,
-                "auc": _by_seeds(clean, "auc", grid.seeds),
-                "er": _by_seeds(best, "precision", grid.seeds),
-                "er_last": _by_seeds(last, "precision", grid.seeds),
+                "auc": by_seeds(clean, "auc", grid.seeds),
+                "er": by_seeds(best, "precision", grid.seeds),
+                "er_last": by_seeds(last, "precision", grid.seeds),
             }
 
         return panel(self.name, data, recipe, records, values)
-
-
-@final
-@dataclass(frozen=True)
-class LengthSearch(FigurePlan):
-    """For how many epochs Vanilla is as stable as the papers' Vanilla: what LENGTHS holds.
-
-    Of lengths after which Vanilla is as accurate as theirs, the one whose P@k under ERAttack's last
-    point, mean over seeds, is nearest to theirs. The networks are those of the papers' regime.
-    """
-
-    regime: ClassVar[str] = "papers"
-    epochs: Mapping[str, tuple[int, ...]] = field(default_factory=dict, hash=False)
-
-    def plan(self, grid: Grid, data: str, recipe: str) -> PanelPlan:
-        benchmark = grid.benchmark(data)
-        target = reported_value("table1", benchmark.paper, recipe, 0)
-        if target is None or benchmark.published is None:
-            lacks = f"the papers have no {recipe} on {data} to come near to"
-            return Panel(self.name, data, recipe, failed=lacks)
-        counts = [grid.epochs] if grid.epochs else list(self.epochs.get(data, (5, 10, 20)))
-        trains = [
-            replace(grid.train(data, recipe, (), seed), epochs=count)
-            for count in counts
-            for seed in range(grid.seeds)
-        ]
-        wanted: list[BenchTask] = [
-            MeasureTask(train, "clean", grid.options_of("clean")) for train in trains
-        ]
-        wanted += [MeasureTask(train, "er", grid.attack_options()) for train in trains]
-        records = yield wanted
-
-        def values() -> dict[str, Any]:
-            clean, last = records[: len(trains)], records[len(trains) :]
-            assert benchmark.published is not None
-            found = {
-                "epochs": counts,
-                "auc": _by_seeds(clean, "auc", grid.seeds),
-                "er_last": _by_seeds(last, "precision", grid.seeds),
-                "papers": target / 100,
-                "papers_auc": benchmark.published[0],
-            }
-            return {**found, "nearest": nearest_length(found)}
-
-        return panel(self.name, data, recipe, records, values)
-
-
-def nearest_length(values: Mapping[str, Any]) -> int:
-    """The epochs at which P@k is nearest to the papers', of those accurate enough, if any is.
-
-    Seeds lie further apart than a point: of lengths within a point of the nearest, the shortest.
-    """
-    every = zip(values["epochs"], values["auc"], values["er_last"], strict=True)
-    means = [(count, sum(auc) / len(auc), sum(kept) / len(kept)) for count, auc, kept in every]
-    accurate = [each for each in means if each[1] >= values["papers_auc"] - ROUNDING] or means
-    apart = {count: abs(kept - values["papers"]) for count, _, kept in accurate}
-    return int(min(count for count in apart if apart[count] <= min(apart.values()) + POINT))
 
 
 def _in_three(records: list[Record], size: int) -> tuple[list[Record], ...]:
     return records[:size], records[size : 2 * size], records[2 * size :]
-
-
-def _by_seeds(records: list[Record], name: str, seeds: int) -> list[list[float]]:
-    """One number of each record; those of all seeds of one training together."""
-    flat = [record.measured[name] for record in records]
-    return [flat[i : i + seeds] for i in range(0, len(flat), seeds)]
 
 
 SHOWN = ("vanilla", "wd", "r2et", "r2et-mm")
@@ -329,6 +249,13 @@ FIGURES: dict[str, FigurePlan] = {
             TABLE_SETS,
             ("vanilla",),
             SEARCHED_LENGTHS,
+        ),
+        BudgetSearch(
+            "budget-search",
+            "The attack's budget on brain networks",
+            ("adhd-frontal",),
+            ("vanilla",),
+            SEARCHED_BUDGETS,
         ),
         TrainingLengths("lengths", "P@k and the length of training", TABLE_SETS, ("vanilla",)),
     )

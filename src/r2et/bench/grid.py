@@ -86,6 +86,23 @@ class Grid:
             return ()
         return tuple(changes(weight=w) for w in LARGER_WEIGHTS if w > max(weights))
 
+    def ladders(
+        self, benchmark: BenchmarkConfig, name: str, retrain: bool = False
+    ) -> list[tuple[Changes, ...]]:
+        """The candidates in rows of growing weight, each to be tried while the AUC allows.
+
+        In the papers' regime, whose range of weights is wide: candidates that differ in nothing
+        else. All others are tried all at once.
+        """
+        tried = self.candidates(benchmark, name, retrain)
+        climbs = self.regime == "papers" and not retrain and not self.weights
+        rows: dict[Changes, list[Changes]] = {}
+        for i, each in enumerate(tried):
+            rest = tuple(item for item in each if item[0] != "weight")
+            weighs = climbs and len(rest) < len(each)
+            rows.setdefault(rest if weighs else (("place", i),), []).append(each)
+        return [tuple(row) for row in rows.values()]
+
     def settings(self) -> dict[str, Any]:
         """What a claim says about the run that it is of."""
         small = {"epochs": self.epochs, "rows": self.rows, "steps": self.steps}
@@ -194,6 +211,34 @@ def inapplicable(benchmark: BenchmarkConfig, name: str, retrain: bool = False) -
     return "softplus changes the network, so nothing is retrained"
 
 
+def allows_more(last: Record, vanilla: Record, slack: float) -> bool:
+    """Whether a setting is accurate enough for a larger weight to be worth a try."""
+    reached, usual = (r.measured.get("auc_validation") for r in (last, vanilla))
+    return reached is not None and usual is not None and reached >= usual - slack
+
+
+def try_candidates(
+    grid: Grid, data: str, name: str, again: bool
+) -> Generator[list[BenchTask], list[Record], tuple[tuple[Changes, ...], tuple[MeasureTask, ...]]]:
+    """The settings to select from, measured on validation rows with the first seed.
+
+    Of weights that grow, up to the first whose AUC is too low: a larger one would not count either.
+    """
+    options, slack = grid.attack_options(), grid.benchmark(data).slack
+    vanilla = MeasureTask(grid.train(data, "vanilla"), "validation", options)
+    tries: list[Changes] = []
+    for row in grid.ladders(grid.benchmark(data), name, again):
+        for place, own in enumerate(row):
+            tries.append(own)
+            if place + 1 < len(row):
+                task = MeasureTask(grid.train(data, name, own, 0, again), "validation", options)
+                last, plain = yield [task, vanilla]
+                if not allows_more(last, plain, slack):
+                    break
+    tasks = [MeasureTask(grid.train(data, name, t, 0, again), "validation", options) for t in tries]
+    return tuple(tries), tuple(tasks)
+
+
 def select_trainings(
     grid: Grid, data: str, name: str, *, retrain: bool = False
 ) -> Generator[list[BenchTask], list[Record], SelectedTrainings]:
@@ -208,7 +253,6 @@ def select_trainings(
     if why is not None:
         return SelectedTrainings(failed=why)
     again = retrain or name in ALWAYS_RETRAINED or (benchmark.retrained and is_recipe(name))
-    tries = grid.candidates(benchmark, name, again)
 
     def train(own: Changes, seed: int) -> TrainTask:
         return grid.train(data, name, own, seed, again)
@@ -216,15 +260,14 @@ def select_trainings(
     if name == "vanilla":
         return SelectedTrainings(tuple(train((), seed) for seed in range(grid.seeds)))
     options = grid.attack_options()
-    tried = tuple(MeasureTask(train(own, 0), "validation", options) for own in tries)
     vanilla = MeasureTask(grid.train(data, "vanilla"), "validation", options)
+    tries, tried = yield from try_candidates(grid, data, name, again)
     further = () if again else grid.further(benchmark, name)
     if further:  # those that are tried anyway, all at once
         yield [*tried, vanilla]
     for own in further:
         last, plain = yield [tried[-1], vanilla]
-        reached, usual = (r.measured.get("auc_validation") for r in (last, plain))
-        if reached is None or usual is None or reached < usual - benchmark.slack:
+        if not allows_more(last, plain, benchmark.slack):
             break
         tries = (*tries, own)
         tried = (*tried, MeasureTask(train(own, 0), "validation", options))

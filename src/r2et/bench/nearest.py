@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 
 from r2et.bench.benchmark_config import Changes, changes
-from r2et.bench.grid import Grid, SelectedTrainings, inapplicable
+from r2et.bench.grid import Grid, SelectedTrainings, inapplicable, try_candidates
 from r2et.bench.measure_task import MeasureTask
 from r2et.bench.papers import reported_value
 from r2et.bench.papers_regime import SEARCHED_LENGTHS
@@ -40,7 +40,8 @@ def select_nearest(
         return MeasureTask(grid.train(data, name, own), "validation", options)
 
     vanilla = MeasureTask(grid.train(data, "vanilla"), "validation", options)
-    tries = list(grid.candidates(benchmark, name))
+    climbed, _ = yield from try_candidates(grid, data, name, False)
+    tries = list(climbed)
     (first,) = yield [SelectTask(tuple(map(measured, tries)), vanilla, aim)]
     if first.failed is not None:
         return SelectedTrainings(failed=first.failed)

@@ -240,3 +240,14 @@ def searched_lengths(axes: Any, panel: Panel, name: str) -> None:
     axes.axvline(panel.values["nearest"], color=RED, ls=":", label="the length taken")
     axes.set_xticks(epochs, [str(e) for e in epochs])
     axes.set(title=f"{panel.data}, {panel.recipe}", xlabel="epochs", ylabel="%")
+
+
+def searched_budgets(axes: Any, panel: Panel, name: str) -> None:
+    """P@k against the attack's budget, mean and range over seeds; the papers' P@k as a line."""
+    budgets, seeds = panel.values["budgets"], 100 * np.array(panel.values[name])
+    axes.plot(budgets, seeds.mean(1), label="P@k, last point", **line(panel, "s"))
+    axes.fill_between(budgets, seeds.min(1), seeds.max(1), alpha=0.2)
+    axes.axhline(100 * panel.values["papers"], color=GREY, ls="--", label="the papers' P@k")
+    axes.set_xscale("log")
+    axes.set(title=f"{panel.data}, {panel.recipe}", ylabel="%")
+    axes.set_xlabel("budget, standard deviations of the data")

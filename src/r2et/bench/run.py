@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from r2et.bench.claim import Claim, in_regime, save_claims
+from r2et.bench.claim import Claim, in_regime, load_claims, save_claims
 from r2et.bench.figure_layout import draw
 from r2et.bench.figure_plans import FIGURES
 from r2et.bench.figure_statistics import correlation_sentences
@@ -18,7 +18,7 @@ from r2et.bench.grid import Grid
 from r2et.bench.panel import Panel
 from r2et.bench.paper_tables import table_spec
 from r2et.bench.record import Records, prepared, refused
-from r2et.bench.registry import dataset_title, find_benchmark
+from r2et.bench.registry import BENCHMARKS, dataset_title, find_benchmark
 from r2et.bench.result_table import ResultTable, make_table
 from r2et.bench.schedule import PASSING, Plan, Watch, carry_out
 from r2et.bench.table_formats import LEGEND, latex, markdown, page
@@ -129,7 +129,10 @@ def run_table(name: str, grid: Grid, runner: Runner) -> BenchOutcome:
                 save_claims([claim], kept)
         tables = tables_of(name, grid.datasets, shown)
         place = in_regime(table_spec(name, grid.datasets[0]).name, grid.regime)
-        files = write_tables(place, tables, records.folder)
+        # Files hold what earlier runs left of this table, too.
+        every = {each.name: each for each in (*load_claims(kept, place), *shown)}
+        known = [data for data in BENCHMARKS if any(c.data == data for c in every.values())]
+        files = write_tables(place, tables_of(name, known, every.values()), records.folder)
         return BenchOutcome(tables, files, [*records.notes, *_cut(name, len(claims), len(whole))])
 
     return runner(plans_of(name, grid), finish)

@@ -101,6 +101,7 @@ class TrainTask(BenchTask):
             regime=None if self.regime == "long" else self.regime,
             agree=dict(self.changes).get("agree"),
             check_every=benchmark.check_every if self.retrain else None,
+            augment=None if self.retrain else benchmark.augment or None,
             source=source_of(written) if foreign else None,
             content=None if has_checksums(self.data) else content_hash(self.data),
         )
@@ -108,7 +109,10 @@ class TrainTask(BenchTask):
     @property
     def asked_epochs(self) -> int | None:
         """Those of a quick look, of the setting that is tried, or of the regime."""
-        return self.epochs or dict(self.changes).get("epochs") or self.benchmark.epochs
+        asked: int | None = self.epochs or dict(self.changes).get("epochs")
+        if asked is None and self.retrain and self.benchmark.retrained:
+            return self.benchmark.retrain_epochs
+        return asked or self.benchmark.epochs
 
     @property
     def radius(self) -> float:
@@ -160,7 +164,7 @@ class TrainTask(BenchTask):
         return TaskResult(measured, network=format_weights(copied_weights(trained)))
 
     def _fit(self, settings: Recipe, inputs: tuple[TaskInput, ...]) -> TaskResult:
-        benchmark, data = self.benchmark, self.benchmark.load()
+        benchmark, data = self.benchmark, self.benchmark.load_to_train(self.retrain)
         start, threshold = self._unsmoothed(settings, data), None
         if self.retrain and inputs:
             start.load_state_dict(parse_weights(_weights(inputs[0])))

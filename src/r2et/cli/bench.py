@@ -32,7 +32,7 @@ def command(
     rows: int = typer.Option(None, help="Test rows, for a quick look."),
     steps: int = typer.Option(None, help="Of the papers' attacks, for a quick look."),
     regime: str = typer.Option(
-        "long", help="long, or papers: their length of training, thresholds and weights."
+        None, help="long, or papers: their length of training, thresholds, weights."
     ),
     weights: str = typer.Option(None, help="Penalty weights to try, as 0.01,0.1."),
     as_json: bool = typer.Option(False, "--json", help="Print the claims as JSON."),
