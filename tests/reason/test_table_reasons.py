@@ -16,7 +16,7 @@ from r2et.cli import app, main
 from r2et.errors import InputError
 from r2et.explain import IntegratedGradients
 from r2et.reason.columns import columns_of_schema, groups_of, reason_sets
-from r2et.region import Feasible
+from r2et.region import Feasible, Linf
 from r2et.train import fit, load_trained
 
 FEW = {"age": 6, "duration in months": 1}  # 39 changes of a row at most
@@ -238,3 +238,56 @@ def test_sets_of_reasons_leave_out_what_must_not_be_named():
     allowed = torch.tensor([True, False, True, True])
     expected = torch.tensor([[True, False, False, True], [False] * 4])
     assert torch.equal(reason_sets(scores, allowed, 2), expected)
+
+
+def test_what_is_proved_holds_at_points_of_the_region(trained, table):
+    """More changes than are all tried: proved by bounds, and looked at by many points."""
+    moves = {"age": 1, "amount": 300.0, "income": 200.0}
+    region = Feasible(trained.schema, moves=moves)
+    result = reasons(trained, table, toward="bad", region=region)
+    shares = result.shares()
+    assert shares["proved"] > 0.2
+    assert shares["unknown"] < 0.5
+    x, _ = trained.read(table)
+    groups = groups_of(columns_of_schema(trained.schema))
+    method = IntegratedGradients(
+        points=16, baseline=trained.mean.tolist(), groups=groups, reduce="signed"
+    )
+    allowed = torch.ones(len(groups), dtype=torch.bool)
+    names = [column.name for column in trained.schema.columns]
+    generator = torch.Generator().manual_seed(0)
+    points = torch.cat([region.sample(x, 300, generator=generator), corners(region, x, 100)])
+    scores = method(trained.model, points.flatten(0, 1), 0).view(len(points), len(x), -1)
+    proved = 0
+    for i, person in enumerate(result):
+        sets = reason_sets(scores[:, i], allowed, 4)
+        mine = torch.tensor([name in person.columns for name in names])
+        if person.proved:
+            assert bool((sets == mine).all())
+        for reason in person.reasons:
+            assert (reason.radius >= 1) == reason.proved
+            if reason.proved:
+                assert bool(sets[:, names.index(reason.column)].all())
+                proved += 1
+    assert proved > 10
+
+
+def corners(region, x, count):
+    noise = torch.randn(count, *x.shape, generator=torch.Generator().manual_seed(5))
+    return torch.stack([region.extreme(x, one) for one in noise])
+
+
+def test_a_model_without_bounds_is_searched_and_this_is_said():
+    class Odd(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = torch.nn.Linear(3, 2)
+
+        def forward(self, x):
+            return torch.erfinv(self.layer(x).tanh() / 2)
+
+    torch.manual_seed(0)
+    x = torch.rand(3, 3)
+    result = reasons(Odd(), x, k=1, baseline=0.5, region=Linf(0.01), toward=1)
+    assert result.notes[0].startswith("not proved: IntervalCertifier: model must be made of")
+    assert all(person.proved is False for person in result)

@@ -32,6 +32,23 @@ class ReasonProof(NamedTuple):
     tolerance: float
 
 
+class ScoreIntervals(NamedTuple):
+    """Proved bounds of signed scores of B rows over a region.
+
+    low, high: (B, n) float64.
+    above: (B, n, n) bool, score i stays above score j throughout.
+    """
+
+    low: Tensor
+    high: Tensor
+    above: Tensor
+
+    def joined(self, other: ScoreIntervals) -> ScoreIntervals:
+        """Bounds over both of two regions."""
+        low, high = torch.minimum(self.low, other.low), torch.maximum(self.high, other.high)
+        return ScoreIntervals(low, high, self.above & other.above)
+
+
 @dataclass(frozen=True, eq=False)
 class Certificate:
     """radius: (B,) float64: within it, in the certifier's norm, no change of x changes the top k.

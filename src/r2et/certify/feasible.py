@@ -14,6 +14,7 @@ from typing import TypeAlias
 import torch
 from torch import Tensor
 
+from r2et.certify.base import ScoreIntervals
 from r2et.certify.bounds.domain import box_ball
 from r2et.certify.bounds.interval_bounds import Ball
 from r2et.certify.bounds.pairwise_bounds import PairwiseBounds
@@ -92,6 +93,19 @@ class FeasibleProof:
         for above, part in self._above(rows):
             share = torch.minimum(share, part.share(above, k))
         return share.clamp(0, 1)
+
+    def intervals(self) -> ScoreIntervals:
+        """What each score lies between, and which stay above which, for every change."""
+        rows, known = torch.arange(len(self.x), device=self.x.device), None
+        for way in range(self.region.ways):
+            parts = []
+            for _, bounds, least in self._bounded(rows, way):
+                above = bounds.above(_side(bounds), least)
+                parts.append(ScoreIntervals(*bounds.interval(), above))
+            here = ScoreIntervals(*(torch.cat(column) for column in zip(*parts, strict=True)))
+            known = here if known is None else known.joined(here)
+        assert known is not None
+        return known
 
     def _above(self, rows: Tensor) -> Iterator[tuple[Tensor, CertificationProblem]]:
         """For each way to switch labels, (A, C, C) bool, which score stays above which."""

@@ -10,7 +10,7 @@ from typing import ClassVar, Literal, TypeAlias, final
 import torch
 from torch import Tensor, nn
 
-from r2et.certify.base import Certificate, Certifier, ReasonProof
+from r2et.certify.base import Certificate, Certifier, ReasonProof, ScoreIntervals
 from r2et.certify.bounds.domain import Domain
 from r2et.certify.bounds.interval_bounds import Ball, Norm
 from r2et.certify.bounds.pairwise_bounds import PairwiseBounds
@@ -143,6 +143,47 @@ class IntervalCertifier(Certifier):
 
         reasons = ReasonProof(problem.ranked, staying, self.limit, self.tolerance)
         return Certificate(certified, True, repr(self), ASSUMPTIONS, precision, reasons)
+
+    def score_intervals(
+        self,
+        model: nn.Module,
+        explainer: Explainer,
+        x: Tensor,
+        *,
+        target: Tensor | int | None = None,
+    ) -> ScoreIntervals:
+        """What each signed score of each row of x (B, ...) lies between, throughout the region.
+
+        The certifier must have a region, and the explainer signs.
+        """
+        where = "IntervalCertifier"
+        region = self.region
+        require(region is not None, where, "region", "given for score_intervals", region)
+        problem = CertificationProblem.from_model(where, model, explainer, x, 1, target)
+        require(problem.signed, where, "explainer", "one with reduce='signed'", explainer)
+        assert region is not None
+        region.check(x)
+        with torch.inference_mode(False), torch.no_grad():
+            if isinstance(region, Feasible):
+                expected = f"such that labels switch in at most {self.patterns} ways (patterns=)"
+                few = region.ways <= self.patterns
+                require(few, where, "region", expected, f"one with {region.ways}")
+                proof = FeasibleProof(
+                    problem, region, x, self.patterns, self._over, self._rows_at_once
+                )
+                return proof.intervals()
+            assert isinstance(region, L2 | Linf)
+            problem = replace(problem, domain=Domain.of_region(region, x))
+            # A hair more: a point of the region in float32 may lie a few ulps outside.
+            radius = torch.full((len(x),), region.radius * (1 + 1e-6), dtype=torch.float64)
+            parts = []
+            for some in torch.split(torch.arange(len(x)), self._rows_at_once(problem)):
+                part = problem.rows(some.to(problem.x.device))
+                ball, bounds = self._bounds(part, radius[some].to(problem.x.device))
+                low, high = bounds.interval()
+                above = bounds.above(part.side, part.visible(low, high, ball.reach))
+                parts.append(ScoreIntervals(low, high, above))
+            return ScoreIntervals(*(torch.cat(column) for column in zip(*parts, strict=True)))
 
     @property
     def _norm(self) -> Norm:

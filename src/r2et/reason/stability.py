@@ -8,12 +8,10 @@ from torch import Tensor
 from r2et.explain import Explainer
 from r2et.reason.decided_rows import DecidedRows
 from r2et.reason.enumeration import enumerable, tried
-from r2et.reason.proof import RowProofs
+from r2et.reason.proof import RowProofs, prove
 from r2et.reason.search import Broken, Search
 from r2et.region import Feasible
 from r2et.region.base import Region
-
-UNTRIED = "too many changes to try them all: nothing is proved of them"
 
 
 def stability(
@@ -28,8 +26,8 @@ def stability(
 ) -> tuple[RowProofs | None, Broken | None]:
     """What is proved of the reasons of these rows over a region, and where they are broken.
 
-    All changes of a row are tried where they are few: then one gives other reasons, or none does
-    (`proofs`). Else a change that gives other reasons is looked for (`search`).
+    All changes of a row are tried where they are few. Else they are bounded (`proofs`), and where
+    nothing is proved of all of them a change that gives other reasons is looked for (`search`).
     """
     count, width = len(rows), len(rows.columns)
     proof = RowProofs.none(count, width)
@@ -43,7 +41,8 @@ def stability(
         proof, broken = proof.placed(some, own), broken.placed(some, lost)
     left = (~few).nonzero().flatten()
     if len(left) and proofs:
-        proof = proof._replace(notes=(f"{len(left)} rows have {UNTRIED}",))
+        proof = proof.placed(left, prove(rows.some(left), method, allowed, k, region))
+    left = left[~proof.whole[left]]
     if len(left) and search:
         look = Search(rows.decided, method, allowed, k, region)
         part = rows.some(left)
