@@ -426,12 +426,17 @@ def test_every_training_row_has_its_own_weight(table, monkeypatch):
         given.append((data.train.x[:, 0], settings["sample_weight"]))
         return fit(network, data, *rest, **settings)
 
+    def boosted(rows, _, weights, **__):
+        given.append((torch.from_numpy(rows[:, 0]), weights))
+
     monkeypatch.setattr("r2et.estimator.fit", noted)
+    monkeypatch.setattr("r2et.estimator.fit_boosting", boosted)
     first = MinMaxScaler().fit_transform(x)[:, 0]
-    model = vanilla(epochs=1, validation_fraction=0.3, baselines=False).fit(x, y, 1 + first)
-    ((feature, weights),) = given
-    assert len(weights) == model.trained_.seen.train.digest.numel() < 600
-    np.testing.assert_allclose(weights, 1 + feature.numpy(), rtol=1e-6)
+    model = vanilla(epochs=1, validation_fraction=0.3).fit(x, y, 1 + first)
+    assert len(given) == 2
+    for feature, weights in given:
+        assert len(weights) == model.trained_.seen.train.digest.numel() < 600
+        np.testing.assert_allclose(weights, 1 + feature.numpy(), rtol=1e-6)
 
 
 def test_rows_of_no_weight_are_no_training_rows(table):
