@@ -15,6 +15,7 @@ from r2et.models import (
     ResNet18,
     SiameseCNN,
     SiameseGCN,
+    TableMLP,
     load_extra,
     load_model,
     save_model,
@@ -29,6 +30,7 @@ NETWORKS = {
     "cnn": (lambda: SiameseCNN(classes=10), (2, 2, 28, 28)),
     "resnet": (lambda: ResNet18(channels=1, width=2, stem="large", classes=3), (2, 1, 64, 64)),
     "gcn": (lambda: SiameseGCN(5, (4, 3), features="strength"), (2, 2, 5, 5)),
+    "table": (lambda: TableMLP.fitted(torch.rand(50, 5), (4, 3), bins=6), (4, 5)),
 }
 
 
@@ -163,8 +165,8 @@ def test_only_our_networks_can_be_saved(tmp_path):
         with pytest.raises(InputError) as caught:
             save_model(model, tmp_path)
         assert str(caught.value) == (
-            "save_model: model must be one of MLP, ResNet18, SiameseCNN, SiameseGCN (store others "
-            f"with torch.save), got {type(model).__name__}."
+            "save_model: model must be one of MLP, ResNet18, SiameseCNN, SiameseGCN, TableMLP "
+            f"(store others with torch.save), got {type(model).__name__}."
         )
     assert files(tmp_path) == []
 

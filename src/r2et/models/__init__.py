@@ -7,6 +7,7 @@ from r2et.models.resnet import ResNet18
 from r2et.models.siamese import Siamese, SiameseCNN
 from r2et.models.smooth import smooth
 from r2et.models.storage import load_extra, load_model, save_model
+from r2et.models.table import TableMLP
 
 __all__ = [
     "MLP",
@@ -14,6 +15,7 @@ __all__ = [
     "Siamese",
     "SiameseCNN",
     "SiameseGCN",
+    "TableMLP",
     "load_extra",
     "load_model",
     "predict",

@@ -27,13 +27,14 @@ from r2et.models.piecewise_linear import rho_of
 from r2et.models.resnet import ResNet18
 from r2et.models.siamese import SiameseCNN
 from r2et.models.smooth import smooth
+from r2et.models.table import TableMLP
 from r2et.version import __version__
 
 FORMAT = 1
 DESCRIPTION = "model.json"
 FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 NETWORKS: dict[str, type[Network]] = {
-    kind.__name__: kind for kind in (MLP, ResNet18, SiameseCNN, SiameseGCN)
+    kind.__name__: kind for kind in (MLP, ResNet18, SiameseCNN, SiameseGCN, TableMLP)
 }
 
 
