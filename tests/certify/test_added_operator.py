@@ -22,22 +22,23 @@ from r2et.region import L2
 
 
 @dataclass(frozen=True)
-class WaveOp(Operator):
-    """sin(z + shift): cos is sin with a shift of a quarter."""
+class HyperbolicOp(Operator):
+    """sinh(z), or cosh(z)."""
 
-    shift: float
-    name: ClassVar[str] = "wave"
+    odd: bool
+    name: ClassVar[str] = "hyperbolic"
 
     def interval(self, ball: Ball, *inputs: Box) -> Box:
         (z,) = inputs
-        middle = torch.sin(z.centre + self.shift)
+        function = torch.sinh if self.odd else torch.cosh
         if z.spread is None:
-            return Box(middle)
-        # No steeper than 1, and never beyond -1..1.
-        low = (middle - z.spread).clamp(min=-1.0)
-        high = (middle + z.spread).clamp(max=1.0)
-        noise = torch.full_like(middle, 8 * ball.unit) + 8 * ball.unit * z.size
-        return Box((low + high) / 2, (high - low) / 2).widened(noise)
+            return Box(function(z.centre))
+        low, high = function(z.low), function(z.high)
+        if not self.odd:  # smallest at 0
+            least = torch.where((z.low < 0) & (z.high > 0), 1.0, torch.minimum(low, high))
+            low, high = least, torch.maximum(low, high)
+        box = Box((low + high) / 2, (high - low) / 2)
+        return box.widened(8 * ball.unit * (1 + box.size))
 
     def linear(self, ball: Ball, *inputs: LinearBound, side: Tensor | None = None) -> LinearBound:
         del side
@@ -46,40 +47,39 @@ class WaveOp(Operator):
 
     def jacobian(self, values: Sequence[Box], jacobians: Sequence[Box]) -> Box:
         (z,) = values
-        quarter = WaveOp(self.shift + torch.pi / 2)
-        slope = quarter.interval(Ball.point(z.centre), z)
+        slope = HyperbolicOp(not self.odd).interval(Ball.point(z.centre), z)
         return box_product(over_directions(slope), jacobians[0])
 
 
 def build():
-    return nn.Sequential(nn.Linear(4, 6), Sine(), nn.Linear(6, 2))
+    return nn.Sequential(nn.Linear(4, 6), Sinh(), nn.Linear(6, 2))
 
 
-class Sine(nn.Module):
+class Sinh(nn.Module):
     def forward(self, x):
-        return torch.sin(x)
+        return torch.sinh(x)
 
 
 @pytest.fixture
-def wave():
+def hyperbolic():
     """The registration, and its end."""
     aten = torch.ops.aten
-    for target, shift in ((aten.sin.default, 0.0), (aten.cos.default, torch.pi / 2)):
+    for target, odd in ((aten.sinh.default, True), (aten.cosh.default, False)):
 
         @register(target)
-        def read(call: Call, shift: float = shift):
-            return WaveOp(shift), (call.value("self", grouped=True),)
+        def read(call: Call, odd: bool = odd):
+            return HyperbolicOp(odd), (call.value("self", grouped=True),)
 
     yield
-    del OPERATORS[aten.sin.default], OPERATORS[aten.cos.default]
+    del OPERATORS[aten.sinh.default], OPERATORS[aten.cosh.default]
 
 
 def test_without_it_the_network_is_refused_by_its_name():
-    with pytest.raises(InputError, match="got sin"):
+    with pytest.raises(InputError, match="got sinh"):
         IntervalCertifier()(make(build).eval(), Gradient(), randn(3, 4), k=1)
 
 
-@pytest.mark.usefixtures("wave")
+@pytest.mark.usefixtures("hyperbolic")
 @pytest.mark.parametrize("certifier", [IntervalCertifier(), HessianCertifier()])
 def test_with_it_radii_are_proved_and_hold(certifier):
     model, x = make(build).eval(), randn(20, 4)
@@ -91,7 +91,7 @@ def test_with_it_radii_are_proved_and_hold(certifier):
         assert torch.equal(top_k(Gradient().at(model, x)(there), 1), clean)
 
 
-@pytest.mark.usefixtures("wave")
+@pytest.mark.usefixtures("hyperbolic")
 def test_with_it_networks_are_trained_against_the_proof():
     model, x = make(build), randn(20, 4)
     bounds = margins(model, x, 0.01, k=1)

@@ -24,8 +24,7 @@ from r2et.certify.bounds.linear_bounds import LinearBound, dual_norm
 from r2et.certify.bounds.propagation import LinearBounds, Sides, interval_bounds, linear_bounds
 from r2et.certify.bounds.rounding import rounding
 from r2et.certify.graph.graph import Graph
-from r2et.certify.operators.arithmetic import AddOp
-from r2et.certify.operators.base import LinearOperator
+from r2et.certify.operators.base import LinearCombination, LinearOperator
 from r2et.explain.base import Of
 from r2et.explain.path_gradients import GradientSum
 
@@ -253,10 +252,12 @@ def suffix_rounding(graph: Graph, parts: list[LinearBound], unit: float) -> Tens
             size = size if extra is None else size + extra
             known[value] = size, error if noise is None else error + noise
         else:
-            assert isinstance(operator, AddOp)
-            a, b = (abs(sign) for sign in operator.signs)
-            size = a * inputs[0][0] + b * inputs[1][0]
-            error = a * inputs[0][1] + b * inputs[1][1] + rounding(4, unit, size)
+            assert isinstance(operator, LinearCombination)
+            sizes, errors = zip(*inputs, strict=True)
+            size = operator.combined(sizes, "absolute")
+            error = operator.combined(errors, "absolute", shift=False)
+            if operator.terms:
+                error = error + rounding(operator.terms, unit, size)
             known[value] = size, error
     size, error = known[graph.gradient]
     return (error + rounding(8, unit, size)).flatten(1)

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from r2et.certify.graph.fusion import joined_hinges
 from r2et.certify.graph.graph import INPUT, OUTPUT_GRADIENT, Graph, Node
-from r2et.certify.graph.tracing import Reference, Trace, TracedCall, trace
+from r2et.certify.graph.tracing import BatchShape, Reference, Trace, TracedCall, trace
 from r2et.certify.operators.base import Operator, Shape
 from r2et.certify.operators.linear import Move, WeightedSum
 from r2et.certify.operators.registry import (
@@ -18,6 +18,8 @@ from r2et.certify.operators.registry import (
     BatchSize,
     Call,
     Comparison,
+    Layout,
+    RowConstant,
     Transposed,
     Value,
     aten,
@@ -94,10 +96,11 @@ class _Builder:
             return self._constant(call, arguments)
         if call.target in FACTORIES and isinstance(arguments["self"], Value):
             return self._filled(call, arguments)
-        # A comparison may mask a gradient; nothing else is made of other numbers.
-        if call.dtype not in (self.traced.dtype, torch.bool):
+        # Comparisons mask, whole numbers choose; nothing else is made of other numbers.
+        if call.dtype not in (self.traced.dtype, torch.bool, torch.int32, torch.int64):
             self.refuse(f"{name} with a result of {call.dtype}")
-        shape, groups = self._row_shape(call, name)
+        first = self._layout(call.shapes[0], name)
+        outputs = (first, *(_rows_of(shape) for shape in call.shapes[1:]))
         read = reader_of(call.target)
         if read is None:
             self.refuse(name)
@@ -107,34 +110,49 @@ class _Builder:
             if sized and "SymInt" not in str(argument.real_type):
                 self.refuse(f"{name} with a number that grows with the batch")
         kind = torch.float64 if self.exact else self.traced.dtype
-        seen = Call(call.target, arguments, shape, self.traced.dtype, kind, self.where, self.values)
+        seen = Call(
+            call.target,
+            arguments,
+            outputs,
+            self.traced.dtype,
+            kind,
+            self.where,
+            self.values,
+            self._added,
+            self._expanded,
+        )
         try:
             result = read(seen)
         except (AttributeError, IndexError, RuntimeError, TypeError) as error:
             self.refuse(f"{name} called in a way that is not known ({type(error).__name__})")
-        if isinstance(result, Comparison) != (call.dtype == torch.bool):
+        made = result[0] if isinstance(result, tuple | list) else result
+        kinds = isinstance(made, Comparison), bool(getattr(made, "whole", False))
+        if kinds != (call.dtype == torch.bool, call.dtype in (torch.int32, torch.int64)):
             self.refuse(f"{name} with a result of {call.dtype}")
         if not isinstance(result, tuple):
             return result
         operator, inputs = result
-        return self._added(operator, inputs, shape, groups, seen)
+        return self._added(operator, inputs, seen.layout)
 
-    def _added(
-        self,
-        operator: Operator,
-        inputs: tuple[Value, ...],
-        shape: Shape,
-        groups: int,
-        call: Call,
-    ) -> Value:
-        if isinstance(operator, Move | WeightedSum) and not rows_apart(operator, inputs[0], shape):
-            call.refuse("across rows")
+    def _added(self, operator: Operator, inputs: tuple[Value, ...], layout: Layout) -> Value:
+        moves = isinstance(operator, Move | WeightedSum)
+        if moves and not rows_apart(operator, inputs[0], layout.shape):  # type: ignore[arg-type]
+            self.refuse(f"{operator.name} across rows")
         index = len(self.values)
         places = tuple(value.index for value in inputs)
         self.nodes[index] = Node(operator, places)
-        value = Value(index, shape, groups, operator, places)
+        shape, groups, axis = layout
+        value = Value(index, shape, groups, operator, places, axis=axis, whole=operator.whole)
         self.values[index] = value
         return value
+
+    def _expanded(self, value: Value, layout: Layout) -> Value:
+        before = value.layout
+
+        def function(v: Tensor) -> Tensor:
+            return layout.from_torch(before.to_torch(v).expand(layout.sizes(len(v))))
+
+        return self._added(Move(function, local=False, whole=value.whole), (value,), layout)
 
     def _arguments(self, call: TracedCall) -> dict[str, Any]:
         """All arguments by name, with the schema's defaults."""
@@ -160,6 +178,10 @@ class _Builder:
         """A constant in the precision of the analysis."""
         if isinstance(value, Transposed):
             return Transposed(self._converted(value.tensor))
+        if isinstance(value, RowConstant):
+            return replace(value, row=self._converted(value.row))
+        if isinstance(value, list):
+            return [self._converted(part) for part in value]
         if isinstance(value, Tensor) and self.exact and value.is_floating_point():
             return value.detach().to(torch.float64, copy=True)
         return value
@@ -170,31 +192,40 @@ class _Builder:
             matrix = arguments["self"]
             return matrix.tensor if isinstance(matrix, Transposed) else Transposed(matrix)
         self.derived = True
-        sized = any(isinstance(a, BatchSize) for a in _leaves(list(arguments.values())))
+        leaves = _leaves(list(arguments.values()))
+        sized = any(isinstance(a, BatchSize | RowConstant) for a in leaves)
         rows = {name: for_rows(value, CHECKED_ROWS) for name, value in arguments.items()}
-        made = call_by_name(call.target, rows)
+        try:
+            made = call_by_name(call.target, rows)
+        except RuntimeError:
+            self.refuse(f"{call.target.overloadpacket.__name__} of a constant, in an unknown way")
         if not sized or not isinstance(made, Tensor):
             return made
-        if made.ndim == 0 or not torch.equal(made, made[:1].expand_as(made)):
+        return self._row_constant(call, made)
+
+    def _filled(self, call: TracedCall, arguments: dict[str, Any]) -> Any:
+        like = torch.zeros(CHECKED_ROWS, *arguments["self"].shape, dtype=self.traced.dtype)
+        rest = {name: for_rows(value, CHECKED_ROWS) for name, value in arguments.items()}
+        like = arguments["self"].layout.to_torch(like)
+        return self._row_constant(call, call_by_name(call.target, rest | {"self": like}))
+
+    def _row_constant(self, call: TracedCall, made: Tensor) -> RowConstant:
+        layout = _rows_of(call.shapes[0])
+        rows = None if layout is None else layout.from_torch(made)
+        if rows is None or not torch.equal(rows, rows[:1].expand_as(rows)):
             self.refuse(f"{call.target.overloadpacket.__name__} with a number for each row")
-        return made[:1]
+        assert layout is not None
+        return RowConstant(rows[0], layout)
 
-    def _filled(self, call: TracedCall, arguments: dict[str, Any]) -> Tensor:
-        like = torch.zeros(1, *arguments["self"].shape, dtype=self.traced.dtype)
-        rest = {name: for_rows(value, 1) for name, value in arguments.items()}
-        made: Tensor = call_by_name(call.target, rest | {"self": like})
-        return made
-
-    def _row_shape(self, call: TracedCall, name: str) -> tuple[Shape, int]:
-        """One row's shape, and how many rows of torch's it is."""
-        shape = call.shapes[0]
-        if not shape or not isinstance(shape[0], BatchSize):
+    def _layout(self, shape: BatchShape | None, name: str) -> Layout:
+        """How the rows of x are in a result."""
+        sizes = [size for size in shape or [] if isinstance(size, BatchSize)]
+        if not sizes:
             self.refuse(f"{name}, whose result is not one value per row")
-        groups = shape[0].times
-        rest = tuple(size for size in shape[1:] if isinstance(size, int))
-        if len(rest) < len(shape) - 1:
+        layout = _rows_of(shape)
+        if layout is None:
             self.refuse(f"{name}, whose result mixes rows")
-        return (rest if groups == 1 else (groups, *rest)), groups
+        return layout
 
     def refuse(self, got: str) -> NoReturn:
         raise InputError(f"{self.where}: model must be made of {SUPPORTED}, got {got}.")
@@ -223,6 +254,17 @@ def rows_apart(operator: Move | WeightedSum, value: Value, shape: Shape) -> bool
         a, b = operator.push(v), operator.push(changed)
     whole = a.shape == (CHECKED_ROWS, *shape)
     return whole and torch.equal(a[0], b[0]) and torch.equal(a[2], b[2])
+
+
+def _rows_of(shape: BatchShape | None) -> Layout | None:
+    """The layout of a tensor of this shape; None where it has no rows, or rows along two axes."""
+    places = [i for i, size in enumerate(shape or []) if isinstance(size, BatchSize)]
+    if shape is None or len(places) != 1:
+        return None
+    (axis,) = places
+    groups = shape[axis].times  # type: ignore[union-attr]
+    rest = tuple(size for size in shape if isinstance(size, int))
+    return Layout(rest if groups == 1 else (groups, *rest), groups, axis)
 
 
 def _needed(traced: Trace) -> set[int]:

@@ -11,8 +11,7 @@ import torch
 from torch import Tensor
 
 from r2et.certify.operators.activation import ActivationBackwardOp
-from r2et.certify.operators.arithmetic import AddOp
-from r2et.certify.operators.base import LinearOperator, Operator, Shape
+from r2et.certify.operators.base import LinearCombination, LinearOperator, Operator, Shape
 
 # The graph's two inputs: x, and the derivative of what is explained by the logits.
 INPUT, OUTPUT_GRADIENT = 0, 1
@@ -112,9 +111,8 @@ class Graph:
             if isinstance(node.operator, LinearOperator):
                 values[value] = node.operator.value(inputs[0])
             else:
-                assert isinstance(node.operator, AddOp)
-                one, two = node.operator.signs
-                values[value] = one * inputs[0] + two * inputs[1]
+                assert isinstance(node.operator, LinearCombination)
+                values[value] = node.operator.combined(inputs, "signed")
         made = values[self.gradient].flatten(1)
         return (made[:-1] - made[-1]).T.contiguous(), made[-1]
 
@@ -132,7 +130,7 @@ class Graph:
 
 
 def _is_linear(operator: Operator) -> bool:
-    return isinstance(operator, LinearOperator | AddOp)
+    return isinstance(operator, LinearOperator | LinearCombination)
 
 
 def _is_piecewise_linear(operator: Operator) -> bool:

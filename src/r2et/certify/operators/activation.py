@@ -198,9 +198,15 @@ def _softplus_curve(call: Call) -> Curve:
 
 
 def _elu_curve(call: Call) -> Curve:
-    if call["scale"] != 1 or call["input_scale"] != 1:
-        call.refuse("with a scale")
-    return curve("elu", float(call["alpha"]))
+    alpha, scale, rate = (float(call[name]) for name in ("alpha", "scale", "input_scale"))
+    if not (scale > 0 and rate > 0):
+        call.refuse("with a scale that is not positive")
+    return curve("elu", alpha, scale, rate)
+
+
+def _celu_curve(call: Call) -> Curve:
+    alpha = float(call["alpha"])
+    return curve("elu", alpha, 1.0, 1 / alpha)
 
 
 def _leaky_curve(call: Call) -> Curve:
@@ -214,6 +220,8 @@ FORWARD: dict[Any, Callable[[Call], Curve]] = {
     aten.tanh.default: lambda _: curve("tanh"),
     aten.sigmoid.default: lambda _: curve("sigmoid"),
     aten.elu.default: _elu_curve,
+    aten.celu.default: _celu_curve,
+    aten.mish.default: lambda _: curve("mish"),
     aten.silu.default: lambda _: curve("silu"),
     aten.gelu.default: lambda call: curve("gelu", str(call["approximate"])),
 }
@@ -230,6 +238,7 @@ BACKWARD: dict[Any, tuple[Callable[[Call], Curve], str]] = {
     aten.leaky_relu_backward.default: (_leaky_curve, "self"),
     aten.softplus_backward.default: (_softplus_curve, "self"),
     aten.silu_backward.default: (lambda _: curve("silu"), "self"),
+    aten.mish_backward.default: (lambda _: curve("mish"), "self"),
     aten.gelu_backward.default: (lambda call: curve("gelu", str(call["approximate"])), "self"),
     aten.elu_backward.default: (_elu_curve, "self_or_result"),
 }

@@ -11,17 +11,23 @@ from torch import Tensor
 from r2et.certify.bounds.interval_bounds import Ball, Box, box_product, box_sum
 from r2et.certify.bounds.linear_bounds import LinearBound, linear_product, linear_sum
 from r2et.certify.bounds.rounding import rounding
-from r2et.certify.operators.base import Operator
+from r2et.certify.operators.base import Entries, LinearCombination, Operator
 from r2et.certify.operators.linear import Scale
 from r2et.certify.operators.registry import Call, Made, Value, aten, register
 
 
 @dataclass(frozen=True)
-class AddOp(Operator):
+class AddOp(LinearCombination):
     """signs[0] * a + signs[1] * b, of one shape."""
 
     signs: tuple[float, float]
+    terms = 4
     name = "add"
+
+    def combined(self, parts: Sequence[Tensor], kind: Entries, *, shift: bool = True) -> Tensor:
+        del shift
+        one, two = (abs(s) if kind == "absolute" else s for s in self.signs)
+        return one * parts[0] + two * parts[1]
 
     def interval(self, ball: Ball, *inputs: Box) -> Box:
         a, b = inputs
@@ -49,7 +55,7 @@ class AddOp(Operator):
 
 @dataclass(frozen=True)
 class MultiplyOp(Operator):
-    """a * b, of one shape: gates, and derivatives that torch writes out."""
+    """a * b, of shapes that broadcast: gates, and derivatives that torch writes out."""
 
     name = "mul"
 
@@ -98,16 +104,14 @@ def _signed_sum(call: Call, signs: tuple[float, float]) -> Made:
     moving, fixed, sign, shift = "self", "other", *signs
     if not call.moves("self"):
         moving, fixed, sign, shift = "other", "self", signs[1], signs[0]
-    value = call.value(moving, grouped=True)
+    value = call.expanded(moving, whole=True)
     offset = shift * call.over_row(fixed, value)
-    return Scale(torch.tensor(sign, dtype=offset.dtype), offset), (value,)
+    scale = Scale(torch.tensor(sign, dtype=offset.dtype), offset, whole=value.whole)
+    return scale, (value,)
 
 
 def _of_one_shape(call: Call) -> tuple[Value, Value]:
-    a, b = call.value("self", grouped=True), call.value("other", grouped=True)
-    if a.shape != b.shape:
-        call.refuse("of two shapes")
-    return a, b
+    return call.expanded("self"), call.expanded("other")
 
 
 @register(aten.mul.Tensor, aten.mul.Scalar)
@@ -115,16 +119,8 @@ def _mul(call: Call) -> Made:
     if call.moves("self") and call.moves("other"):
         return MultiplyOp(), _of_one_shape(call)
     moving, fixed = ("self", "other") if call.moves("self") else ("other", "self")
-    value = call.value(moving, grouped=True)
+    value = call.expanded(moving)
     return Scale(call.over_row(fixed, value)), (value,)
-
-
-@register(aten.div.Tensor, aten.div.Scalar)
-def _div(call: Call) -> Made:
-    value = call.value("self", grouped=True)
-    if call.moves("other"):
-        call.refuse("by a value that depends on x")
-    return Scale(1 / call.over_row("other", value)), (value,)
 
 
 @register(aten.neg.default)

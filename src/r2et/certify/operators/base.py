@@ -30,10 +30,12 @@ class Operator(ABC):
 
     name: what messages call it.
     kinked: whether its derivative jumps somewhere, so that Hessians do not describe it.
+    whole: it makes whole numbers, which only choose among others.
     """
 
     name: str = "an operator"
     kinked: bool = False
+    whole: bool = False
 
     @abstractmethod
     def interval(self, ball: Ball, *inputs: Box) -> Box:
@@ -155,3 +157,16 @@ class LinearOperator(Operator):
             return moved.view(*directions.shape[:2], *moved.shape[1:])
 
         return pull
+
+
+class LinearCombination(Operator):
+    """A linear function of several values, such as a sum.
+
+    terms: the longest sum; 0 where numbers are only put together.
+    """
+
+    terms: int = 0
+
+    @abstractmethod
+    def combined(self, parts: Sequence[Tensor], kind: Entries, *, shift: bool = True) -> Tensor:
+        """y of these parts, or with the sizes of its weights; shift: with its constants."""

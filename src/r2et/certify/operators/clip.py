@@ -35,6 +35,7 @@ class ClipOp(Operator):
 
     least: Tensor
     most: Tensor
+    whole: bool = False
     name = "clamp"
     kinked = True
 
@@ -149,13 +150,13 @@ def _is_relu(least: Tensor, most: Tensor) -> bool:
 
 
 def _clip(call: Call, least: str, most: str) -> Made:
-    value = call.value("self", grouped=True)
+    value = call.value("self", grouped=True, whole=True)
     ends = _ends(call, value, least, most)
-    if _is_relu(*ends):
+    if _is_relu(*ends) and not value.whole:
         return ActivationOp(curve("relu", 0.0)), (value,)
     if bool((ends[0] > ends[1]).any()):
         call.refuse("whose lower end is above its upper end")
-    return ClipOp(*ends), (value,)
+    return ClipOp(*ends, whole=value.whole), (value,)
 
 
 @register(

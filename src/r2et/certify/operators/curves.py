@@ -34,6 +34,8 @@ class Curve:
     value_terms: how many times |z| the terms of the value may be.
     formula_jump: how far torch's own evaluation jumps where it goes over to a simpler formula.
     piecewise_linear: the second derivative is 0 wherever it exists.
+    period: at which distance all turns come again; 0 for never.
+    pole: where the curve is not defined; an interval that holds it has no range.
     settings: what `curve` made it of.
     """
 
@@ -48,6 +50,8 @@ class Curve:
     value_terms: float = 1.0
     formula_jump: float = 0.0
     piecewise_linear: bool = False
+    period: float = 0.0
+    pole: float | None = None
     settings: tuple[float | str, ...] = ()
 
     def range(self, order: int, low: Tensor, high: Tensor) -> Range:
@@ -61,6 +65,9 @@ class Curve:
         curve = self.curves[order]
         a, b = curve(low), curve(high)
         least, most = torch.minimum(a, b), torch.maximum(a, b)
+        if self.pole is not None:
+            across = (low <= self.pole) & (self.pole <= high)
+            least, most = (torch.where(across, torch.nan, end) for end in (least, most))
         return self._with_turns(order, low, high, least, most)
 
     def _side(self, right: Tensor, like: Tensor) -> Tensor:
@@ -82,6 +89,9 @@ class Curve:
     ) -> Range:
         for place in self.turns[order]:
             inside = (low < place) & (place < high)
+            if self.period:
+                last = place + self.period * ((high - place) / self.period).floor()
+                inside = last > low
             value = float(self.curves[order](torch.tensor(place, dtype=torch.float64)))
             least = torch.where(inside, least.clamp(max=value), least)
             most = torch.where(inside, most.clamp(min=value), most)
@@ -225,29 +235,28 @@ def sigmoid() -> Curve:
     )
 
 
-def elu(alpha: float) -> Curve:
-    """z for z > 0, alpha (exp(z) - 1) otherwise."""
+def elu(alpha: float, scale: float = 1.0, rate: float = 1.0) -> Curve:
+    """scale times: z for z > 0, alpha (exp(rate z) - 1) otherwise; SELU and CELU are such."""
 
-    def tail(z: Tensor) -> Tensor:
-        return alpha * z.clamp(max=0.0).exp()
+    def tail(z: Tensor, order: int) -> Tensor:
+        return scale * alpha * rate**order * (rate * z.clamp(max=0.0)).exp()
 
-    def second(z: Tensor) -> Tensor:
-        return torch.where(z > 0, 0.0, tail(z))
-
+    left = [scale * alpha * rate**order for order in (1, 2, 3)]
     return Curve(
         "elu",
         (
-            lambda z: torch.where(z > 0, z, alpha * torch.expm1(z.clamp(max=0.0))),
-            lambda z: torch.where(z > 0, 1.0, tail(z)),
-            second,
-            second,
+            lambda z: scale * torch.where(z > 0, z, alpha * torch.expm1(rate * z.clamp(max=0.0))),
+            lambda z: torch.where(z > 0, scale, tail(z, 1)),
+            lambda z: torch.where(z > 0, 0.0, tail(z, 2)),
+            lambda z: torch.where(z > 0, 0.0, tail(z, 3)),
         ),
-        ((0.0,) if alpha < 0 else (), (), (), ()),
+        ((0.0,) if alpha * rate < 0 else (), (), (), ()),
         kink=0.0,
-        left=(0.0, alpha, alpha, alpha),
-        right=(0.0, 1.0, 0.0, 0.0),
+        left=(0.0, *left),
+        right=(0.0, scale, 0.0, 0.0),
         # In place, the derivative is what it made of z, plus alpha.
-        derivative_ulps=8.0 * max(1.0, abs(alpha)),
+        derivative_ulps=8.0 * abs(scale) * max(1.0, abs(alpha * rate), abs(rate)),
+        value_terms=max(1.0, abs(scale), abs(scale * alpha * rate)),
     )
 
 
@@ -348,6 +357,32 @@ def _tanh_gelu() -> Curve:
     return Curve("gelu", (value, first, second, third), turns, derivative_ulps_per_z=8.0)
 
 
+def mish() -> Curve:
+    """z tanh(softplus(z))."""
+
+    def first(z: Tensor) -> Tensor:
+        t = torch.tanh(F.softplus(z, threshold=40.0))
+        return t + z * (1 - t * t) * torch.sigmoid(z)
+
+    second = _slope_of(first)
+    third = _slope_of(second)
+    turns = tuple(roots(f) for f in (first, second, third, _slope_of(third)))
+    return Curve("mish", (F.mish, first, second, third), turns, derivative_ulps_per_z=16.0)
+
+
+def _slope_of(curve: Function) -> Function:
+    """The derivative, by automatic differentiation, itself differentiable."""
+
+    def slope(z: Tensor) -> Tensor:
+        with torch.enable_grad():
+            point = z if z.requires_grad else z.detach().requires_grad_()
+            value = curve(point)
+            (made,) = torch.autograd.grad(value.sum(), point, create_graph=True)
+        return made if z.requires_grad else made.detach()
+
+    return slope
+
+
 def roots(curve: Function, reach: float = 12.0, steps: int = 24001) -> tuple[float, ...]:
     """Where a curve changes sign within -reach..reach, by bisection from a grid."""
     grid = torch.linspace(-reach, reach, steps, dtype=torch.float64) + 1.23e-5
@@ -371,6 +406,7 @@ CURVES: dict[str, Callable[..., Curve]] = {
     "elu": elu,
     "silu": silu,
     "gelu": gelu,
+    "mish": mish,
 }
 
 

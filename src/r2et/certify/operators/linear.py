@@ -11,7 +11,16 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from r2et.certify.operators.base import Entries, LinearOperator, Shape, entries
-from r2et.certify.operators.registry import Call, Made, Transposed, aten, call_by_name, register
+from r2et.certify.operators.registry import (
+    Call,
+    Made,
+    RowConstant,
+    Transposed,
+    Value,
+    aten,
+    call_by_name,
+    register,
+)
 
 
 @dataclass(frozen=True)
@@ -133,6 +142,7 @@ class Scale(LinearOperator):
     factor: Tensor
     offset: Tensor | None = None
     offset_size: Tensor | None = None
+    whole: bool = False
     terms = 4
     local = True
     name = "scale"
@@ -157,6 +167,7 @@ class Move(LinearOperator):
 
     function: Callable[[Tensor], Tensor]
     local: bool = True
+    whole: bool = False
     terms = 0
     name = "move"
 
@@ -182,7 +193,7 @@ class WeightedSum(LinearOperator):
 
 @register(aten.mm.default)
 def _mm(call: Call) -> Made:
-    value = call.value("self", grouped=True)
+    value = _in_rows(call, "self")
     return _dense(call, None), (value,)
 
 
@@ -190,12 +201,24 @@ def _mm(call: Call) -> Made:
 def _addmm(call: Call) -> Made:
     if call["beta"] != 1 or call["alpha"] != 1:
         call.refuse("with beta or alpha")
-    bias, value = call.constant("self"), call.value("mat1", grouped=True)
-    if bias.ndim > 1:
+    value = _in_rows(call, "mat1")
+    bias = call.constant("self")
+    if isinstance(bias, RowConstant):
+        if bias.layout.axis or bias.layout.groups != value.groups:
+            call.refuse("with a constant in other rows")
+        bias = bias.row
+    elif bias.ndim > 1:
         if len(bias) != 1:
             call.refuse("with a bias for each row")
         bias = bias[0]
     return _dense(call, bias), (value,)
+
+
+def _in_rows(call: Call, name: str) -> Value:
+    value = call.value(name, grouped=True)
+    if value.axis:
+        call.refuse("of rows that are not along the first dimension")
+    return value
 
 
 def _dense(call: Call, bias: Tensor | None) -> Dense:
@@ -260,7 +283,7 @@ def _batch_norm_backward(call: Call) -> Made:
     aten.lift_fresh_copy.default,
 )
 def _same(call: Call) -> Made:
-    return call.value("self", grouped=True)
+    return call.value("self", grouped=True, whole=True)
 
 
 @register(aten.copy_.default)
@@ -269,11 +292,6 @@ def _copied_over(call: Call) -> Made:
     if source.shape != call.shape:
         call.refuse("that changes the shape")
     return source
-
-
-@register(aten._to_copy.default)
-def _to_copy(call: Call) -> Made:
-    return call.value("self", grouped=True)
 
 
 @register(
@@ -286,8 +304,13 @@ def _to_copy(call: Call) -> Made:
     aten.squeeze.dims,
 )
 def _view(call: Call) -> Made:
-    shape = call.shape
-    return Move(lambda v: v.reshape(len(v), *shape)), (call.value("self", grouped=True),)
+    value = call.value("self", grouped=True, whole=True)
+    before, after = value.layout, call.layout
+
+    def function(v: Tensor) -> Tensor:
+        return after.from_torch(before.to_torch(v).reshape(after.sizes(len(v))))
+
+    return Move(function, whole=value.whole), (value,)
 
 
 @register(
@@ -298,28 +321,30 @@ def _view(call: Call) -> Made:
     aten.slice.Tensor,
 )
 def _move(call: Call) -> Made:
-    return Move(call.at_rows("self")), (call.value("self"),)
+    value = call.value("self", grouped=True, whole=True)
+    return Move(call.at_rows("self"), whole=value.whole), (value,)
 
 
-@register(aten.expand.default)
+@register(aten.expand.default, aten.repeat.default)
 def _expand(call: Call) -> Made:
-    return Move(call.at_rows("self"), local=False), (call.value("self"),)
+    value = call.value("self", grouped=True, whole=True)
+    return Move(call.at_rows("self"), local=False, whole=value.whole), (value,)
 
 
 @register(aten.select_backward.default, aten.slice_backward.default)
 def _move_back(call: Call) -> Made:
-    return Move(call.at_rows("grad_output")), (call.value("grad_output"),)
+    return Move(call.at_rows("grad_output")), (call.value("grad_output", grouped=True),)
 
 
 @register(aten.mean.dim, aten.sum.dim_IntList)
 def _sum(call: Call) -> Made:
-    value, dims = call.value("self"), call["dim"]
-    rank = len(value.shape) + 1
-    if not dims or any(d % rank == 0 for d in dims):
+    value = call.value("self", grouped=True)
+    dims = [value.layout.row_dim(d) for d in call["dim"] or []]
+    if not dims or None in dims:
         call.refuse("over rows")
     if call["dtype"] is not None:
         call.refuse("with a dtype")
-    count = math.prod(value.shape[d % rank - 1] for d in dims)
+    count = math.prod(value.shape[d - 1] for d in dims if d is not None)
     return WeightedSum(call.at_rows("self"), count), (value,)
 
 

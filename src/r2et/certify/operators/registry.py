@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 import torch
 from torch import Tensor
@@ -21,17 +21,59 @@ aten = torch.ops.aten
 
 # As messages name it; docs/certify/operators.md has the operations.
 SUPPORTED = (
-    "Linear, Conv, BatchNorm, average and max pooling, Flatten, sums, products, ReLU, LeakyReLU, "
-    "Softplus, Tanh, Sigmoid, ELU, SiLU, GELU and clamp"
+    "Linear, Conv, BatchNorm, LayerNorm, Embedding, pooling, softmax, sums, products, "
+    "cat, slices, and activations such as ReLU, Softplus, Tanh, SELU, GELU, GLU and clamp"
 )
+
+
+class Layout(NamedTuple):
+    """How torch's tensor holds a value's rows.
+
+    shape: of one row; it starts with `groups` where that is above 1.
+    groups: how many rows of torch's tensor belong to one row of x.
+    axis: the dimension that torch's tensor has its rows along.
+    """
+
+    shape: Shape
+    groups: int = 1
+    axis: int = 0
+
+    @property
+    def rank(self) -> int:
+        """Of torch's tensor."""
+        return len(self.shape) + (1 if self.groups == 1 else 0)
+
+    def sizes(self, rows: int) -> list[int]:
+        """The shape of torch's tensor for this many rows of x."""
+        sizes = list(self.shape if self.groups == 1 else self.shape[1:])
+        sizes.insert(self.axis, rows * self.groups)
+        return sizes
+
+    def to_torch(self, v: Tensor) -> Tensor:
+        """Rows (B, ...) as torch's tensor."""
+        v = v if self.groups == 1 else v.flatten(0, 1)
+        return v.movedim(0, self.axis)
+
+    def from_torch(self, tensor: Tensor) -> Tensor:
+        """Rows (B, ...) from torch's tensor."""
+        v = tensor.movedim(self.axis, 0)
+        return v if self.groups == 1 else v.reshape(-1, self.groups, *v.shape[1:])
+
+    def row_dim(self, dim: int) -> int | None:
+        """Where a dimension of torch's tensor is in (B, ...); None for that of the rows."""
+        dim = dim % self.rank
+        if dim == self.axis:
+            return None
+        return (dim + 1 if dim < self.axis else dim) + (0 if self.groups == 1 else 1)
 
 
 @dataclass(frozen=True)
 class Value:
     """A value that depends on x: its number in the graph, one row's shape, and what made it.
 
-    groups: how many rows of torch's tensor belong to one row of x; the shape then starts with it.
+    groups, axis: as in Layout.
     output: which output of its operation this is; only the first has bounds.
+    whole: it holds whole numbers, as torch's integers.
     """
 
     index: int
@@ -40,6 +82,27 @@ class Value:
     operator: Operator | None = None
     inputs: tuple[int, ...] = ()
     output: int = 0
+    axis: int = 0
+    whole: bool = False
+
+    @property
+    def layout(self) -> Layout:
+        return Layout(self.shape, self.groups, self.axis)
+
+
+@dataclass(frozen=True)
+class RowConstant:
+    """A constant that has a row for each row of x, all alike.
+
+    row: one of them, of the layout's shape.
+    """
+
+    row: Tensor
+    layout: Layout
+
+    def rows(self, count: int) -> Tensor:
+        """As torch holds it for this many rows of x."""
+        return self.layout.to_torch(self.row.expand(count, *self.row.shape)).contiguous()
 
 
 @dataclass(frozen=True)
@@ -70,7 +133,7 @@ class Comparison:
     inclusive: bool
 
 
-Made: TypeAlias = tuple[Operator, tuple[Value, ...]] | Value | Comparison | Tensor
+Made: TypeAlias = tuple[Operator, tuple[Value, ...]] | Value | list[Value] | Comparison | Tensor
 Reader: TypeAlias = Callable[["Call"], Made]
 
 
@@ -80,20 +143,36 @@ class Call:
 
     target: the operation.
     arguments: Values, constant tensors (in the precision of the analysis), numbers, lists.
-    shape: of one row of what it makes; of its first output where it makes several.
+    outputs: the layouts of what it makes; None for what is no tensor with rows.
     dtype: the model's precision.
     weights_dtype: that of the analysis, in which constant tensors are.
     where: whom a message is from.
     makers: operator and inputs of earlier values, by number.
+    add: put an operator with its inputs and the layout of its result into the graph.
+    expand: repeat a value's numbers to fill a layout, as torch broadcasts.
     """
 
     target: OpOverload
     arguments: dict[str, Any]
-    shape: Shape
+    outputs: tuple[Layout | None, ...]
     dtype: torch.dtype
     weights_dtype: torch.dtype
     where: str
     makers: dict[int, Value] = field(repr=False)
+    add: Callable[[Operator, tuple[Value, ...], Layout], Value] = field(repr=False)
+    expand: Callable[[Value, Layout], Value] = field(repr=False)
+
+    @property
+    def layout(self) -> Layout:
+        """Of what it makes; of its first output where it makes several."""
+        layout = self.outputs[0]
+        assert layout is not None
+        return layout
+
+    @property
+    def shape(self) -> Shape:
+        """Of one row of what it makes."""
+        return self.layout.shape
 
     @property
     def name(self) -> str:
@@ -107,18 +186,30 @@ class Call:
         """Whether this argument depends on x."""
         return isinstance(self.arguments[name], Value | Comparison)
 
-    def value(self, name: str, *, grouped: bool = False) -> Value:
-        """This argument, which must depend on x; grouped: it may have several rows for one of x."""
-        value = self.arguments[name]
+    def value(self, name: str, *, grouped: bool = False, whole: bool = False) -> Value:
+        """This argument, which must depend on x; grouped: in any layout; whole: of any numbers."""
+        return self.checked(self.arguments[name], name, grouped=grouped, whole=whole)
+
+    def checked(
+        self, value: Any, name: str, *, grouped: bool = False, whole: bool = False
+    ) -> Value:
+        """The same of one that is part of an argument."""
         if isinstance(value, Comparison):
             self.refuse("of a comparison")
         if not isinstance(value, Value):
             self.refuse(f"whose {name} does not depend on x")
         if value.output:
             self.refuse("of another output than the first")
-        if value.groups > 1 and not grouped:
+        if value.whole and not whole:
+            self.refuse("of whole numbers")
+        if (value.groups > 1 or value.axis) and not grouped:
             self.refuse("of rows that are not those of x")
         return value
+
+    def expanded(self, name: str, *, whole: bool = False) -> Value:
+        """This argument, repeated to the shape of the result where it is smaller."""
+        value = self.value(name, grouped=True, whole=whole)
+        return value if value.layout == self.layout else self.expand(value, self.layout)
 
     def constant(self, name: str) -> Any:
         """This argument, which must not depend on x; a matrix may be Transposed."""
@@ -129,12 +220,21 @@ class Call:
     def over_row(self, name: str, like: Value) -> Tensor:
         """A constant that broadcasts over rows like this value's, as a tensor."""
         given = plain_tensor(self.constant(name))
-        tensor = given if isinstance(given, Tensor) else torch.tensor(given, dtype=torch.float64)
+        if isinstance(given, RowConstant):
+            if given.layout[1:] != like.layout[1:] or given.layout.rank != like.layout.rank:
+                self.refuse("with a constant in other rows")
+            tensor = given.row
+        else:
+            tensor = (
+                given if isinstance(given, Tensor) else torch.tensor(given, dtype=torch.float64)
+            )
+            # Where its dimensions reach back to that of the rows, it may be the same for all only.
+            place = like.axis - (like.layout.rank - tensor.ndim)
+            if place >= 0:
+                if tensor.shape[place] != 1:
+                    self.refuse("with a weight for each row")
+                tensor = tensor.select(place, 0)
         tensor = tensor if tensor.is_floating_point() else tensor.to(self.dtype)
-        if tensor.ndim == len(like.shape) + 1:
-            if tensor.shape[0] != 1:
-                self.refuse("with a weight for each row")
-            tensor = tensor[0]
         if tensor.ndim > len(like.shape) or self.shape != like.shape:
             self.refuse("that changes the shape")
         return tensor
@@ -146,14 +246,16 @@ class Call:
             self.refuse(f"of what was not made by {operator.__name__}")
         return made
 
-    def at_rows(self, argument: str) -> Callable[[Tensor], Tensor]:
+    def at_rows(self, argument: str, output: int = 0) -> Callable[[Tensor], Tensor]:
         """The operation as a function of one argument (B, ...), for any B, the others as here."""
         others = {k: v for k, v in self.arguments.items() if k != argument}
+        before, after = self.arguments[argument].layout, self.outputs[output]
+        assert after is not None
 
         def function(v: Tensor) -> Tensor:
             rest = {name: for_rows(value, len(v)) for name, value in others.items()}
-            made: Tensor = call_by_name(self.target, {argument: v, **rest})
-            return made
+            made = call_by_name(self.target, {argument: before.to_torch(v), **rest})
+            return after.from_torch(made[output] if isinstance(made, list | tuple) else made)
 
         return function
 
@@ -200,6 +302,8 @@ def for_rows(value: Any, rows: int) -> Any:
     """An argument as torch takes it, its batch sizes as they are for this many rows."""
     if isinstance(value, BatchSize):
         return value.times * rows
+    if isinstance(value, RowConstant):
+        return value.rows(rows)
     if isinstance(value, Transposed):
         return plain_tensor(value)
     if isinstance(value, list | tuple):
