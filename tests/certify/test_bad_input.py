@@ -52,9 +52,13 @@ class Batchwise(nn.Module):
 
 
 MODELS = {
-    "softmax": lambda: nn.Sequential(nn.Linear(4, 3), nn.Softmax(dim=1)),
-    "layer_norm": lambda: nn.Sequential(nn.Linear(4, 3), nn.LayerNorm(3)),
-    "prelu": lambda: nn.Sequential(nn.Linear(4, 3), nn.PReLU()),
+    "native_group_norm (use LayerNorm or BatchNorm instead)": lambda: nn.Sequential(
+        nn.Linear(4, 4), nn.GroupNorm(2, 4)
+    ),
+    "softshrink": lambda: nn.Sequential(nn.Linear(4, 3), nn.Softshrink()),
+    "log_sigmoid_forward (use -softplus(-z) instead)": lambda: nn.Sequential(
+        nn.Linear(4, 3), nn.LogSigmoid()
+    ),
     "to_copy with a result of torch.bfloat16": Half,
     "uniform, a random number": Noisy,
     "negative divisor": lambda: nn.Sequential(

@@ -117,7 +117,10 @@ class Does(nn.Module):
 
 
 REFUSED = {
-    "a scale": (lambda _, h: F.elu_(h, 1.0, 1.0, 3.0), "got elu with a scale"),
+    "a scale": (
+        lambda _, h: F.elu_(h, 1.0, -1.0, 3.0),
+        "got elu with a scale that is not positive",
+    ),
     "a bias dropped at random": (
         lambda m, h: torch.relu(h + F.dropout(m.one.bias, 0.5, True)),
         "got bernoulli, a random number",

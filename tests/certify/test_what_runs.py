@@ -87,6 +87,7 @@ FUNCTIONS = {
     "add with alpha": lambda _, h: torch.add(torch.relu(h), h, alpha=2),
     "rsub with alpha": lambda _, h: torch.rsub(torch.tanh(h), 1.0, alpha=2),
     "batch_norm by position": positional_norm,
+    "scales of an ELU": lambda _, h: F.elu_(h, 0.7, 1.5, 3.0),
     "a gate": lambda _, h: torch.sigmoid(h) * torch.tanh(h),
     "a buffer": lambda m, h: torch.tanh(h * m.gain),
     "in place": lambda _, h: torch.tanh(h.mul(2.0).add_(0.5)),

@@ -114,8 +114,9 @@ def _moves(slope: Tensor, norm: Norm) -> tuple[Tensor, Tensor]:
         near, far = total - 2 * gram, total + 2 * gram
         return tuple((part.clamp(min=0) + hair * total).sqrt() for part in (near, far))  # type: ignore[return-value]
     if slope.numel() * slope.shape[2] <= TABLE_NUMBERS:
-        a, b = slope[:, :, :, None], slope[:, :, None]
-        return (a - b).abs().sum(1), (a + b).abs().sum(1)
+        by_feature = slope.transpose(1, 2).contiguous()
+        near, far = (torch.cdist(by_feature, sign * by_feature, p=1.0) for sign in (1.0, -1.0))
+        return near, far
     each = slope.abs().sum(1)
     both = each[:, :, None] + each[:, None]
     return both, both

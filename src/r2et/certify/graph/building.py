@@ -14,6 +14,7 @@ from r2et.certify.graph.tracing import BatchShape, Reference, Trace, TracedCall,
 from r2et.certify.operators.base import Operator, Shape
 from r2et.certify.operators.linear import Move, WeightedSum
 from r2et.certify.operators.registry import (
+    INSTEAD,
     SUPPORTED,
     BatchSize,
     Call,
@@ -103,7 +104,8 @@ class _Builder:
         outputs = (first, *(_rows_of(shape) for shape in call.shapes[1:]))
         read = reader_of(call.target)
         if read is None:
-            self.refuse(name)
+            instead = INSTEAD.get(name)
+            self.refuse(name if instead is None else f"{name} (use {instead} instead)")
         arguments = {key: self._converted(value) for key, value in arguments.items()}
         for argument in call.target._schema.arguments:
             sized = isinstance(arguments.get(argument.name), BatchSize)

@@ -26,6 +26,22 @@ SUPPORTED = (
 )
 
 
+# By operation, what to use instead of one that is not read.
+INSTEAD = {
+    "native_group_norm": "LayerNorm or BatchNorm",
+    "log_sigmoid_forward": "-softplus(-z)",
+    "erf": "GELU",
+    "abs": "sqrt(z * z + eps)",
+    "scaled_dot_product_flash_attention_for_cpu": "matmul and softmax",
+    "scaled_dot_product_efficient_attention": "matmul and softmax",
+    "scaled_dot_product_flash_attention": "matmul and softmax",
+    "embedding_bag": "Embedding and a mean",
+    **dict.fromkeys(("max", "amax", "maximum", "topk", "sort"), "logsumexp or max_pool2d"),
+    **dict.fromkeys(("min", "amin", "minimum"), "-logsumexp(-z)"),
+    **dict.fromkeys(("round", "floor", "ceil"), ".long() of a frozen column, and Embedding"),
+}
+
+
 class Layout(NamedTuple):
     """How torch's tensor holds a value's rows.
 
