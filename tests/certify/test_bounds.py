@@ -28,8 +28,11 @@ from r2et.certify.search.branch_and_bound import (
 from r2et.explain import Gradient
 from r2et.models import MLP
 from r2et.region import L2, Linf
+from table_networks import NETWORKS, Clipped
+from table_networks import rows as inputs
 
 POINTS = 150
+NORMS = ("l2", "linf")
 
 
 class Twice(nn.Module):
@@ -60,22 +63,6 @@ def scaled():
     return nn.Sequential(norm, nn.Linear(5, 6), nn.ReLU(), nn.Linear(6, 2))
 
 
-class Clipped(nn.Module):
-    """Clamps by numbers, by tensors, on one side, of rows and of images of them."""
-
-    def __init__(self):
-        super().__init__()
-        self.a, self.b, self.out = nn.Linear(5, 6), nn.Linear(6, 6), nn.Linear(6, 3)
-        self.register_buffer("low", torch.linspace(-0.3, 0.2, 6))
-        self.register_buffer("high", torch.linspace(0.2, 1.3, 6))
-
-    def forward(self, x):
-        z = self.a(x.clamp(-1.0, 1.1))
-        z = torch.clamp(z, self.low, self.high) + 0.5 * z.clamp(max=0.3)
-        z = self.b(z).clamp(min=0.0) + torch.nn.functional.hardtanh(self.b(z), -0.2, 0.4)
-        return self.out(torch.nn.functional.relu6(20 * z))
-
-
 MODELS = {
     "clipped": (Clipped, (5,)),
     **{
@@ -95,9 +82,12 @@ MODELS = {
 
 def setting(name, norm, radius, dtype=torch.float32, rows=4):
     """A problem of a few rows, points around them (POINTS + 1, B, ...), and balls of these."""
-    build, shape = MODELS[name]
+    if name in MODELS:
+        build, shape = MODELS[name]
+        x = randn(rows, *shape, dtype=dtype)
+    else:
+        build, x = NETWORKS[name][0], inputs(name, rows, dtype)
     model = make(build, dtype=dtype)
-    x = randn(rows, *shape, dtype=dtype)
     problem = CertificationProblem.from_model("test", model, Gradient(), x, 2, None)
     region = (L2 if norm == "l2" else Linf)(radius)
     points = region.sample(x, POINTS, generator=torch.Generator().manual_seed(1))
@@ -115,7 +105,8 @@ def shape_of(x):
 def holds(bound, found, move):
     """found (S, B, ...) is in the linear bound and in its interval, for moves (S, B, n)."""
     found = found.double()
-    slope = bound.slope.expand(move.shape[1], *bound.slope.shape[1:]).flatten(2)
+    slope = bound.slope.expand(move.shape[1], *bound.slope.shape[1:])
+    slope = slope.reshape(*slope.shape[:2], -1)
     line = torch.einsum("sbn,bnh->sbh", move, slope).view(found.shape) + bound.centre
     slack = 1e-13 * (1 + line.abs())
     assert bool(((found - line).abs() <= bound.spread + slack).all())
@@ -123,9 +114,15 @@ def holds(bound, found, move):
     assert bool((found <= bound.high + slack).all())
 
 
-@pytest.mark.parametrize("radius", [1e-6, 0.05, 0.5])
-@pytest.mark.parametrize("norm", ["l2", "linf"])
-@pytest.mark.parametrize("name", MODELS)
+CASES = [(name, norm, radius) for name in MODELS for norm in NORMS for radius in (1e-6, 0.05, 0.5)]
+CASES += [
+    (name, norm, radius)
+    for name in NETWORKS
+    for norm, radius in zip(NORMS, (0.05, 0.01), strict=True)
+]
+
+
+@pytest.mark.parametrize(("name", "norm", "radius"), CASES)
 def test_linear_bounds_and_boxes_hold_what_float32_computes(name, norm, radius):
     model, problem, ball, points = setting(name, norm, radius)
     graph, rows, target = problem.graph, len(problem.x), problem.target

@@ -125,20 +125,21 @@ class _Builder:
         )
         try:
             result = read(seen)
+            if isinstance(result, tuple):
+                operator, inputs = result
+                result = self._added(operator, inputs, seen.layout)
         except (AttributeError, IndexError, RuntimeError, TypeError) as error:
             self.refuse(f"{name} called in a way that is not known ({type(error).__name__})")
-        made = result[0] if isinstance(result, tuple | list) else result
+        made = result[0] if isinstance(result, list) else result
         kinds = isinstance(made, Comparison), bool(getattr(made, "whole", False))
         if kinds != (call.dtype == torch.bool, call.dtype in (torch.int32, torch.int64)):
             self.refuse(f"{name} with a result of {call.dtype}")
-        if not isinstance(result, tuple):
-            return result
-        operator, inputs = result
-        return self._added(operator, inputs, seen.layout)
+        return result
 
     def _added(self, operator: Operator, inputs: tuple[Value, ...], layout: Layout) -> Value:
         moves = isinstance(operator, Move | WeightedSum)
-        if moves and not rows_apart(operator, inputs[0], layout.shape):  # type: ignore[arg-type]
+        kind = torch.float64 if self.exact else self.traced.dtype
+        if moves and not rows_apart(operator, inputs[0], layout.shape, kind):  # type: ignore[arg-type]
             self.refuse(f"{operator.name} across rows")
         index = len(self.values)
         places = tuple(value.index for value in inputs)
@@ -246,12 +247,14 @@ def holds_weights_alone(nodes: dict[int, Node], traced: Trace) -> bool:
     return all(id(t) in known for t in held if isinstance(t, Tensor) and t.ndim)
 
 
-def rows_apart(operator: Move | WeightedSum, value: Value, shape: Shape) -> bool:
+def rows_apart(
+    operator: Move | WeightedSum, value: Value, shape: Shape, dtype: torch.dtype
+) -> bool:
     """Whether each row of the result comes from that row alone: it is linear, so noise tells."""
     generator = torch.Generator().manual_seed(0)
-    v = torch.randn(CHECKED_ROWS, *value.shape, generator=generator, dtype=torch.float64)
+    v = torch.randn(CHECKED_ROWS, *value.shape, generator=generator, dtype=dtype)
     changed = v.clone()
-    changed[1] = torch.randn(value.shape, generator=generator, dtype=torch.float64)
+    changed[1] = torch.randn(value.shape, generator=generator, dtype=dtype)
     with torch.no_grad():
         a, b = operator.push(v), operator.push(changed)
     whole = a.shape == (CHECKED_ROWS, *shape)

@@ -8,14 +8,16 @@ from torch.nn import functional as F
 class PiecewiseLinear(nn.Module):
     """Numbers in bins, clamp((x - b) / w, 0, 1) of each, beside one-hot columns; then an MLP."""
 
-    def __init__(self, numbers: int = 3, bins: int = 3, others: int = 2, width: int = 10):
+    def __init__(
+        self, numbers: int = 3, others: int = 2, bins: int = 3, width: int = 10, classes: int = 2
+    ) -> None:
         super().__init__()
         self.numbers = numbers
         edges = torch.linspace(-2, 2, bins + 1).repeat(numbers, 1)
         self.register_buffer("start", edges[:, :-1])
         self.register_buffer("width", edges[:, 1:] - edges[:, :-1])
         inputs = numbers * bins + others
-        self.net = nn.Sequential(nn.Linear(inputs, width), nn.ReLU(), nn.Linear(width, 2))
+        self.net = nn.Sequential(nn.Linear(inputs, width), nn.ReLU(), nn.Linear(width, classes))
 
     def forward(self, x: Tensor) -> Tensor:
         bins = (x[:, : self.numbers, None] - self.start) / self.width
@@ -25,23 +27,29 @@ class PiecewiseLinear(nn.Module):
 class LayerNormMLP(nn.Sequential):
     """Linear, LayerNorm, activation, twice."""
 
-    def __init__(self, features: int = 5, width: int = 12, act: type[nn.Module] = nn.Tanh):
+    def __init__(
+        self,
+        features: int = 5,
+        width: int = 12,
+        act: type[nn.Module] = nn.Tanh,
+        classes: int = 2,
+    ) -> None:
         super().__init__(
             *(nn.Linear(features, width), nn.LayerNorm(width), act()),
             *(nn.Linear(width, 8), nn.LayerNorm(8, elementwise_affine=False), act()),
-            nn.Linear(8, 2),
+            nn.Linear(8, classes),
         )
 
 
 class Embeddings(nn.Module):
     """Columns of categories, embedded, beside numbers; then an MLP. The first 3 are numbers."""
 
-    def __init__(self, sizes: tuple[int, ...] = (4, 3), width: int = 12):
+    def __init__(self, sizes: tuple[int, ...] = (4, 3), width: int = 12, classes: int = 2) -> None:
         super().__init__()
         self.tables = nn.ModuleList(nn.Embedding(size, 2) for size in sizes)
         self.register_buffer("offsets", torch.zeros(len(sizes), dtype=torch.long))
         inputs = 3 + 2 * len(sizes)
-        self.net = nn.Sequential(nn.Linear(inputs, width), nn.GELU(), nn.Linear(width, 2))
+        self.net = nn.Sequential(nn.Linear(inputs, width), nn.GELU(), nn.Linear(width, classes))
 
     def forward(self, x: Tensor) -> Tensor:
         category = x[:, 3:].long().clamp(0, 2) + self.offsets
@@ -52,7 +60,7 @@ class Embeddings(nn.Module):
 class Scaling(nn.Module):
     """A learned factor for each feature."""
 
-    def __init__(self, features: int):
+    def __init__(self, features: int) -> None:
         super().__init__()
         self.scale = nn.Parameter(torch.rand(features) + 0.5)
 
@@ -63,7 +71,7 @@ class Scaling(nn.Module):
 class NTKLinear(nn.Module):
     """x W / sqrt(inputs) + 0.1 b."""
 
-    def __init__(self, inputs: int, outputs: int):
+    def __init__(self, inputs: int, outputs: int) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.randn(inputs, outputs))
         self.bias = nn.Parameter(torch.randn(1, outputs))
@@ -75,7 +83,7 @@ class NTKLinear(nn.Module):
 class PeriodicEmbedding(nn.Module):
     """Of each number: itself, beside a linear layer of cos(2 pi w x + b)."""
 
-    def __init__(self, features: int, hidden: int = 4, size: int = 3):
+    def __init__(self, features: int, hidden: int = 4, size: int = 3) -> None:
         super().__init__()
         self.w = nn.Parameter(0.1 * torch.randn(features, 1, hidden))
         self.b = nn.Parameter(torch.pi * (2 * torch.rand(features, 1, hidden) - 1))
@@ -92,10 +100,10 @@ class PeriodicEmbedding(nn.Module):
 class RealMLP(nn.Sequential):
     """Periodic embeddings, scaling, layers in NTK form."""
 
-    def __init__(self, act: type[nn.Module], features: int = 4):
+    def __init__(self, act: type[nn.Module], features: int = 4, classes: int = 2) -> None:
         super().__init__(
             *(PeriodicEmbedding(features), Scaling(3 * features)),
-            *(NTKLinear(3 * features, 12), act(), NTKLinear(12, 8), act(), NTKLinear(8, 2)),
+            *(NTKLinear(3 * features, 12), act(), NTKLinear(12, 8), act(), NTKLinear(8, classes)),
         )
 
 
@@ -105,7 +113,14 @@ class Ensemble(nn.Module):
     mean: of "logits", of "probabilities" (its log), or of "log" probabilities, by logsumexp.
     """
 
-    def __init__(self, mean: str = "logits", members: int = 3, features: int = 4, width: int = 8):
+    def __init__(
+        self,
+        mean: str = "logits",
+        features: int = 4,
+        members: int = 3,
+        width: int = 8,
+        classes: int = 2,
+    ) -> None:
         super().__init__()
         self.mean, self.members = mean, members
         draw = lambda *size: nn.Parameter(torch.randn(members, *size))  # noqa: E731
@@ -115,7 +130,7 @@ class Ensemble(nn.Module):
         )
         self.r1, self.s1, self.b1 = draw(features), draw(width), draw(width)
         self.r2, self.b2 = draw(width), draw(width)
-        self.head, self.bias = draw(width, 2), draw(2)
+        self.head, self.bias = draw(width, classes), draw(classes)
 
     def forward(self, x: Tensor) -> Tensor:
         z = x[:, None].expand(-1, self.members, -1)
@@ -130,7 +145,7 @@ class Ensemble(nn.Module):
 class EinsumEnsemble(nn.Module):
     """The same with a matrix for each member: by einsum, then by baddbmm with members first."""
 
-    def __init__(self, members: int = 3, features: int = 4, width: int = 6):
+    def __init__(self, members: int = 3, features: int = 4, width: int = 6) -> None:
         super().__init__()
         draw = lambda *size: nn.Parameter(torch.randn(members, *size))  # noqa: E731
         self.first, self.second, self.bias = draw(features, width), draw(width, 2), draw(1, 2)
@@ -143,9 +158,9 @@ class EinsumEnsemble(nn.Module):
 class GatedResidual(nn.Module):
     """z + GLU(z), then z + a silu(b) of two halves."""
 
-    def __init__(self, features: int = 5, width: int = 6):
+    def __init__(self, features: int = 5, width: int = 6, classes: int = 2) -> None:
         super().__init__()
-        self.into, self.out = nn.Linear(features, width), nn.Linear(width, 2)
+        self.into, self.out = nn.Linear(features, width), nn.Linear(width, classes)
         self.gates = nn.ModuleList(nn.Linear(width, 2 * width) for _ in range(2))
 
     def forward(self, x: Tensor) -> Tensor:
@@ -158,13 +173,13 @@ class GatedResidual(nn.Module):
 class Attention(nn.Module):
     """A token for each feature and one of its own, one head, a residual: as an FT-Transformer."""
 
-    def __init__(self, features: int = 3, size: int = 4):
+    def __init__(self, features: int = 3, size: int = 4, classes: int = 2) -> None:
         super().__init__()
         self.weight, self.bias = (nn.Parameter(torch.randn(features, size)) for _ in range(2))
         self.token = nn.Parameter(torch.randn(size))
         self.norm = nn.LayerNorm(size)
         self.q, self.k, self.v = (nn.Linear(size, size) for _ in range(3))
-        self.out = nn.Linear(size, 2)
+        self.out = nn.Linear(size, classes)
 
     def forward(self, x: Tensor) -> Tensor:
         tokens = x[..., None] * self.weight + self.bias
@@ -177,9 +192,10 @@ class Attention(nn.Module):
 class Pieces(nn.Module):
     """Stacked, split, taken by number, padded, divided, squared, and put together again."""
 
-    def __init__(self):
+    def __init__(self, features: int = 4, classes: int = 2) -> None:
         super().__init__()
-        self.one, self.two, self.out = nn.Linear(4, 6), nn.Linear(6, 6), nn.Linear(9, 2)
+        self.one, self.two = nn.Linear(features, 6), nn.Linear(6, 6)
+        self.out = nn.Linear(9, classes)
 
     def forward(self, x: Tensor) -> Tensor:
         z = torch.tanh(self.one(x))
@@ -188,6 +204,23 @@ class Pieces(nn.Module):
         e, f = d.split([2, 4], 1)
         g = torch.sqrt(1 + c.index_select(1, torch.tensor([1, 1, 3]))) * e[:, :1]
         return self.out(torch.cat([f, torch.sin(e), g], 1))
+
+
+class Clipped(nn.Module):
+    """Clamps by numbers, by tensors, on one side, of x and of layers."""
+
+    def __init__(self, features: int = 5, classes: int = 3) -> None:
+        super().__init__()
+        self.a, self.b = nn.Linear(features, 6), nn.Linear(6, 6)
+        self.out = nn.Linear(6, classes)
+        self.register_buffer("low", torch.linspace(-0.3, 0.2, 6))
+        self.register_buffer("high", torch.linspace(0.2, 1.3, 6))
+
+    def forward(self, x: Tensor) -> Tensor:
+        z = self.a(x.clamp(-1.0, 1.1))
+        z = torch.clamp(z, self.low, torch.maximum(self.low, self.high)) + 0.5 * z.clamp(max=0.3)
+        z = self.b(z).clamp(min=0.0) + F.hardtanh(self.b(z), -0.2, 0.4)
+        return self.out(F.relu6(20 * z))
 
 
 def one_layer(act: nn.Module, features: int = 4, width: int = 8) -> nn.Module:
