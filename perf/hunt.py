@@ -2,18 +2,22 @@
 
 `python perf/hunt.py` takes about an hour on one core and goes on where it was stopped; what was
 hunted with other code (by a digest of what claims and judgements are made with) is hunted anew.
-`--quick`: ten networks, unrecorded. Every network gets a million random points in the claimed
-balls, points down the gradient of the gap, MinimumNorm (fast) at each row and StrongAttack at some,
-thorough for every other network; with up to three features also a dense grid. Every fifth row is
-explained for a class that is not predicted, and attacks need not keep the prediction where it can
-be held in place. What an attack returns is judged again, from scratch, and so is precision_at
-beyond the radius. The hunt fails where a claim was broken, and where a network had none to break.
+`--quick`: ten networks, unrecorded. Two of three networks are explained by something else than the
+gradient, half of these by column, and half of all regions have scales, frozen features and bounds.
+Every network gets a million random points (gradients, where an explanation takes several) in the
+claimed regions, points down the gradient of the gap, MinimumNorm (fast) at each row and
+StrongAttack at some, thorough for every other network; with up to three features also a dense
+grid. Every fifth row is explained for a class that is not predicted, and attacks need not keep the
+prediction where it can be held in place. What an attack returns is judged again, from scratch, and
+so is precision_at beyond the radius. The hunt fails where a claim was broken, and where a network
+had none to break.
 """
 
 from __future__ import annotations
 
 import sys
 import time
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -24,10 +28,11 @@ from r2et.attack import MinimumNorm, StrongAttack
 from r2et.certify import Certificate
 from r2et.errors import InputError
 from r2et.rank import precision_at_k, ranking
-from r2et.region import L2, Linf
+from r2et.region import Linf, NormBall
 from recording import RECORDS, digest, load_record, save
 
-CODE = ("certify", "explain", "models", "rank")  # that claims and judgements are made with
+# What claims and judgements are made with.
+CODE = ("certify", "explain", "models", "rank", "region")
 ROWS = 100_000
 POINTS = 1_050_000  # a few of which fall outside by rounding
 BATCH = 2**21  # numbers of points held at once
@@ -56,8 +61,13 @@ class Hunt:
 
     def __init__(self, given: Case, seed: int) -> None:
         self.case, self.model, self.x, self.k = given, given.model, given.x, given.k
-        ball = Linf if given.certifier.norm == "linf" else L2
-        self.ball, self.unit = ball, ball(1.0)
+        self.region, self.square = given.region, isinstance(given.region, Linf)
+        self.unit = replace(given.region, radius=1.0, bounds=None)
+        held = torch.zeros(given.x[0].numel(), dtype=torch.bool)
+        held[list(given.region.frozen)] = True
+        self.held = held.view(given.x.shape[1:])
+        scale = torch.ones(1) if given.region.scale is None else torch.tensor(given.region.scale)
+        self.scale = scale.expand(len(held)).double().view(given.x.shape[1:])
         self.generator = torch.Generator().manual_seed(seed)
         settings = {"k": given.k, "target": self._targets()}
         self.certificate: Certificate = given.certifier(
@@ -72,6 +82,10 @@ class Hunt:
         self.clean = given.explainer(given.model, given.x, settings["target"])
         self.counts: dict[str, Any] = {"points": 0, "grid_points": 0, "partial_points": 0}
         self.beaten, self.closest = 0, 0.0
+
+    def ball(self, radius: float) -> NormBall:
+        """The region with another radius."""
+        return replace(self.region, radius=radius)
 
     def _targets(self) -> Tensor:
         """The predicted classes, and any other for every fifth row."""
@@ -108,7 +122,7 @@ class Hunt:
             )[0]
             far = self.unit.distance(move, torch.zeros_like(move)).clamp(min=1e-12).view(shape)
             edge = (torch.arange(len(rows)) // len(few) % 2 == 1).view(shape)
-            corner = move.sign() if self.ball is Linf else move / far
+            corner = move.sign() * self.scale if self.square else move / far
             move = torch.where(edge, corner, move).double()
             here = self.x[rows].double() + (1 - 1e-6) * at[rows].view(shape) * move
             self.counts[name] += self.judge(self.within(here, rows, at), rows, claimed, at)
@@ -116,6 +130,10 @@ class Hunt:
     def within(self, points: Tensor, rows: Tensor, at: Tensor) -> Tensor:
         """In the model's precision; what its rounding carries out of the ball is drawn in again."""
         x, there = self.x[rows], points.to(self.x)
+        there = torch.where(self.held, x, there)
+        if self.region.bounds is not None:
+            low, high = (torch.tensor(b).to(x).view(x.shape[1:]) for b in self.region.bounds)
+            there = torch.minimum(torch.maximum(there, low), high)
         far = self.unit.distance(there.double(), x.double()) > at[rows]
         return torch.where(far.view(-1, *[1] * (x.ndim - 1)), torch.nextafter(there, x), there)
 
@@ -146,9 +164,10 @@ class Hunt:
         line = torch.linspace(-1, 1, 401 if n == 2 else 51, dtype=torch.float64)
         move = torch.cartesian_prod(*[line] * n)
         for row in (self.radius > 0).nonzero().flatten()[:4].tolist():
-            there = (self.x[row].double() + self.radius[row] * move).to(self.x)
+            there = (self.x[row].double() + self.radius[row] * self.scale * move).to(self.x)
             rows = torch.full((len(there),), row)
             claimed = torch.ones(len(self.x))
+            there = self.within(there.double(), rows, self.radius)
             self.counts["grid_points"] += self.judge(there, rows, claimed, self.radius)
 
     def attack(self, which: Any, rows: Tensor, claimed: Tensor, at: Tensor) -> None:
@@ -168,7 +187,9 @@ class Hunt:
     def run(self, seed: int) -> dict[str, Any]:
         """Everything; what was done, and how many claims were broken."""
         ones, every = torch.ones(len(self.x)), torch.arange(len(self.x))
-        self.scatter(POINTS, ones, self.radius, "points")
+        explainer = self.case.explainer
+        self.gradients = len(explainer.weights())  # that each point takes
+        self.scatter(POINTS // self.gradients, ones, self.radius, "points")
         self.downhill()
         self.grid()
         self.attack(MinimumNorm(self.ball(3.0), budget="fast"), every, ones, self.radius)
@@ -198,7 +219,11 @@ class Hunt:
             "features": given.x[0].numel(),
             "k": self.k,
             "explains": f"{given.explainer.reduce} {given.explainer.of}",
-            "norm": given.certifier.norm,
+            "explainer": type(given.explainer).__name__,
+            "columns": given.explainer.groups is not None,
+            "norm": "linf" if self.square else "l2",
+            "region": "scale" * (given.region.scale is not None)
+            + " bounds" * (given.region.bounds is not None),
             "dtype": str(given.x.dtype).removeprefix("torch."),
             "rows": len(given.x),
             "with_a_radius": int((self.radius > 0).sum()),
@@ -213,7 +238,7 @@ class Hunt:
         """What precision_at claims beyond the certified radius."""
         claimed = self.certificate.precision_at(radius)
         at = torch.full_like(self.radius, radius)
-        self.scatter(POINTS // 5, claimed, at, "partial_points")
+        self.scatter(POINTS // 5 // self.gradients, claimed, at, "partial_points")
         rows = (claimed > 0).nonzero().flatten()
         if len(rows):
             self.attack(StrongAttack(self.ball(radius), budget="fast"), rows, claimed, at)

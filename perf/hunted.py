@@ -5,15 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor, nn
 
 from r2et.certify import Certifier, HessianCertifier, IntervalCertifier
 from r2et.data import Data, load
-from r2et.explain import Gradient
+from r2et.explain import Gradient, GradientTimesInput, IntegratedGradients, SmoothGrad
 from r2et.models import MLP, smooth
+from r2et.region import L2, Linf, NormBall
 from r2et.train import fit
 
 ACTIVATIONS: tuple[type[nn.Module], ...] = (
@@ -26,6 +27,9 @@ ROWS = {
     **{"mlp": 1000, "plane": 1200, "residual": 800, "trained": 1500, "cnn": 100},
     **{"branches": 1000, "odd": 800},
 }
+
+
+Certified: TypeAlias = Gradient | GradientTimesInput | IntegratedGradients | SmoothGrad
 
 
 class Draw:
@@ -50,8 +54,9 @@ class Case:
     model: nn.Module
     x: Tensor
     k: int
-    explainer: Gradient
+    explainer: Certified
     certifier: IntervalCertifier
+    region: NormBall  # of radius 1: what distances are measured in
     also: Certifier | None  # Prop. 4.5, where the network is smooth
 
 
@@ -194,12 +199,13 @@ def case(seed: int) -> Case:
     if seed % 11 == 10:
         model, x = model.double(), x.double()
     model = model.eval().requires_grad_(False)
-    reduce = "signed" if draw(0, 2) == 0 else "abs"
-    of = draw.one_of("log_odds", "log_odds", "logit", "probability", "loss")
-    explainer = Gradient(reduce=reduce, of=of)  # type: ignore[arg-type]
-    norm = "linf" if draw(0, 2) == 0 else "l2"
+    explainer, region, scores = explained(draw, seed, x), moved(draw, seed, x), x[0].numel()
+    if explainer.groups is not None:
+        scores = scores - sum(len(group) - 1 for group in explainer.groups)
+    plain = region.scale is None and region.bounds is None
     certifier = IntervalCertifier(
-        norm=norm,  # type: ignore[arg-type]
+        norm="linf" if isinstance(region, Linf) else "l2",
+        region=None if plain else region,
         limit=3.0,
         relaxation="interval" if seed % 9 == 8 else "auto",
         splits=8 if seed % 7 == 3 and kind != "cnn" else None,
@@ -207,10 +213,55 @@ def case(seed: int) -> Case:
     smooth_layer = layer in (nn.Softplus, nn.Tanh, nn.Sigmoid, nn.ELU, nn.SiLU, nn.GELU)
     pooled = any(isinstance(part, nn.MaxPool2d) for part in model.modules())
     also = None
-    if smooth_layer and not pooled and x[0].numel() <= 20:
-        also = HessianCertifier(norm=norm, limit=3.0)  # type: ignore[arg-type]
-    k = draw(1, x[0].numel() - 1)
-    return Case(kind, title, model, x, k, explainer, certifier, also)
+    if smooth_layer and not pooled and x[0].numel() <= 20 and plain and seed % 3 == 0:
+        also = HessianCertifier(norm=certifier.norm, limit=3.0)
+    k = draw(1, scores - 1)
+    return Case(kind, title, model, x, k, explainer, certifier, region, also)
+
+
+def explained(draw: Draw, seed: int, x: Tensor) -> Certified:
+    """The gradient for every third seed, else anything that is certified, of columns or not."""
+    reduce: Any = "signed" if draw(0, 2) == 0 else "abs"
+    of: Any = draw.one_of("log_odds", "log_odds", "logit", "probability", "loss")
+    n = x[0].numel()
+    if seed % 3 == 0:
+        return Gradient(reduce=reduce, of=of)
+    groups = None
+    if draw(0, 1) and n > 3:  # columns of two and three features, some on their own
+        order = torch.randperm(n, generator=draw.generator).tolist()
+        size = draw(2, 3)
+        groups = [order[i : i + size] for i in range(0, n - 2, 2 * size) if i + size <= n - 1]
+    settings: dict[str, Any] = {"reduce": reduce, "groups": groups or None}
+    # Features of 0 have no contribution from a baseline of 0, and tie.
+    centred = bool(draw(0, 1)) or bool((x == 0).any())
+    baseline: Any = x.double().flatten(1).mean(0).tolist() if centred else 0.0
+    several: Any = "logit" if of == "logit" else "log_odds"
+    kind = seed // 3 % 4
+    if kind == 0:
+        return Gradient(of=of, **settings)
+    if kind == 1:
+        return GradientTimesInput(of=of, baseline=baseline, **settings)
+    if kind == 2:
+        rule: Any = draw.one_of("midpoint", "gauss_legendre", "trapezoid", "left")
+        points = draw(2, 5)
+        return IntegratedGradients(
+            of=several, baseline=baseline, points=points, rule=rule, **settings
+        )
+    sigma = (0.01, 0.1, 0.5)[draw(0, 2)]
+    return SmoothGrad(of=several, samples=draw(2, 4), sigma=sigma, seed=seed, **settings)
+
+
+def moved(draw: Draw, seed: int, x: Tensor) -> NormBall:
+    """A plain ball for two seeds of four, else one with scales, frozen features and bounds."""
+    ball = Linf if draw(0, 2) == 0 else L2
+    if seed % 4 < 2:
+        return ball(1.0)
+    n = x[0].numel()
+    scale = (0.3 + 1.7 * torch.rand(n, generator=draw.generator, dtype=torch.float64)).tolist()
+    frozen = [i for i in range(n) if draw(0, 5) == 0][: n - 1]
+    flat = x.flatten(1)
+    bounds = (flat.amin(0).tolist(), flat.amax(0).tolist()) if seed % 4 == 3 else None
+    return ball(1.0, scale=scale, frozen=frozen, bounds=bounds)
 
 
 def mlp(draw: Draw, features: int, classes: int, layer: type[nn.Module]) -> nn.Module:

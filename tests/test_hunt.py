@@ -72,6 +72,6 @@ def test_the_digest_sees_code_and_no_prose():
     assert without_prose(code) != without_prose(code.replace("1", "2"))
     assert without_prose(code) != without_prose(code.replace("a #", "a !"))
     alone = {digest(package) for package in hunt.CODE}
-    assert set(hunt.CODE) == {"certify", "explain", "models", "rank"}
+    assert set(hunt.CODE) == {"certify", "explain", "models", "rank", "region"}
     assert len(alone) == len(hunt.CODE)
     assert digest(*hunt.CODE) not in alone
