@@ -7,6 +7,7 @@ data; rows really differ by a tenth to a third of one feature's range.
 from typing import Literal
 
 K = 8  # reasons of a table of more features; of fewer, one less than there are
+REASONS = 4  # that a person is given, one per column
 RADIUS = 0.3  # of the ball in which inputs may move, in features from 0 to 1
 RECIPE = "certified"
 PICTURE_RECIPE = "r2et"  # of the commands, for pictures and graphs, whose proofs say little

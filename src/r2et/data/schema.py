@@ -19,6 +19,7 @@ from r2et.data.values import Codes, Values, as_labels, label
 from r2et.errors import require
 
 FORMAT = 1
+OFF = 0.05  # of a standard deviation: a year or so of age
 
 
 @dataclass(frozen=True)
@@ -120,6 +121,17 @@ class Schema:
                 spread = float(there.std(correction=0)) if len(there) else 0.0
                 spreads[column.name] = spread * (column.high - column.low)
         return spreads
+
+    def usual_moves(self, x: Tensor) -> dict[str, float]:
+        """How far rows are usually off, by column: a twentieth of a standard deviation over x.
+
+        Of whole numbers and dates whole units, at least one. In raw units, as Feasible takes them.
+        """
+        kinds = {column.name: column.kind for column in self.columns}
+        moves = {name: OFF * spread for name, spread in self.deviations(x).items()}
+        whole = {name: max(1.0, float(round(far))) for name, far in moves.items()}
+        usual = {n: far if kinds[n] == "number" else whole[n] for n, far in moves.items()}
+        return {name: far for name, far in usual.items() if far > 0}
 
     def to_json(self) -> dict[str, Any]:
         """The schema as plain data, to be stored with a model."""

@@ -34,6 +34,8 @@ class Penalty(Configurable, ABC):
 
     # Whether `target` means the true classes, as in a loss, rather than the explained ones.
     of_labels: ClassVar[bool] = False
+    # Whether it is of reasons: contributions of a table's columns, over changes of its rows.
+    of_reasons: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         where = type(self).__name__

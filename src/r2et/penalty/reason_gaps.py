@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import final
+from typing import ClassVar, final
 
 import torch
 from torch import Tensor
@@ -34,6 +34,8 @@ class ReasonGaps(RankingPenalty):
         region: the changes for which reasons are to stay.
         hinge: a gap of this many mean contributions is wide enough.
     """
+
+    of_reasons: ClassVar[bool] = True
 
     explainer: Explainer = field(
         default=IntegratedGradients(points=4, rule="gauss_legendre", reduce="signed")

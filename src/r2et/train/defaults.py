@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Literal
+from dataclasses import fields, replace
+from itertools import accumulate
+from typing import Any, Literal
 
 import torch
 from torch import nn
@@ -13,6 +15,7 @@ from r2et.data import Data
 from r2et.errors import require
 from r2et.explain import Explainer, Gradient, GradientTimesInput
 from r2et.models import MLP, ResNet18, SiameseCNN, SiameseGCN
+from r2et.region import Feasible, Region
 
 WIDTH = 16  # of a ResNet18 that a computer without a GPU can train
 SMALL = 32  # pictures of more pixels across are made smaller first
@@ -45,6 +48,35 @@ def default_explainer_for(
     if shape[0] == 2:
         return Gradient(of=of, normalize=True)
     return Gradient(of=of, reduce="abs_sum") if len(shape) >= 3 else Gradient(of=of)
+
+
+def reasons_explainer(data: Data, like: Explainer) -> Explainer:
+    """Contributions of a table's columns, compared with its average training row.
+
+    like: how they are computed; its groups and baseline are those of the data.
+    """
+    require(data.train.x.ndim == 2, "fit", "data", "a table, of whose columns reasons are", data)
+    own = {f.name for f in fields(like)}
+    mean = data.train.x.double().mean(0).tolist()
+    wanted: dict[str, Any] = {"groups": column_groups(data), "baseline": mean}
+    return replace(like, **{name: value for name, value in wanted.items() if name in own})
+
+
+def column_groups(data: Data) -> tuple[tuple[int, ...], ...]:
+    """The features of each column of a table, a missing-flag with its number."""
+    if data.schema is None:
+        grouped = {i for group in data.groups for i in group}
+        alone = ((i,) for i in range(data.train.x.shape[1]) if i not in grouped)
+        return tuple(sorted((*data.groups, *alone)))
+    ends = list(accumulate(len(column.features) for column in data.schema.columns))
+    return tuple(tuple(range(a, b)) for a, b in zip([0, *ends], ends, strict=False))
+
+
+def reasons_region(data: Data) -> Region | None:
+    """The changes that rows of a table are usually off by; None where nothing is known of it."""
+    if data.schema is None:
+        return None
+    return Feasible(data.schema, moves=data.schema.usual_moves(data.train.x))
 
 
 def _network(shape: tuple[int, ...], classes: int, widths: Sequence[int] | None) -> nn.Module:

@@ -17,7 +17,7 @@ import torch
 from torch import nn
 
 from r2et.data import Data
-from r2et.defaults import RADIUS, RECIPE
+from r2et.defaults import RADIUS, REASONS, RECIPE
 from r2et.errors import require
 from r2et.explain import Explainer
 from r2et.lock import reserved
@@ -25,9 +25,15 @@ from r2et.models import save_model, smooth
 from r2et.models.folder import folder_path, make_folder
 from r2et.models.storage import NETWORKS
 from r2et.models.weights import tensors_digest
+from r2et.region import Region
 from r2et.train.baselines import fit_baselines
 from r2et.train.checkpoint import folder, identity
-from r2et.train.defaults import default_network
+from r2et.train.defaults import (
+    column_groups,
+    default_network,
+    reasons_explainer,
+    reasons_region,
+)
 from r2et.train.distributed import distributed_by
 from r2et.train.fit_arguments import (
     check_arguments,
@@ -77,6 +83,7 @@ def fit(
     resume: bool = True,
     fabric: Any = None,
     explainer: Explainer | None = None,
+    region: Region | None = None,
     retrain: bool = False,
     agree: float = 0.9,
     check_every: int | None = None,
@@ -92,7 +99,9 @@ def fit(
 
     model: its weights are where training starts; None makes the papers' network for tables from
     the seed. k: by default the data's. radius: the ball in which explanations are to hold still,
-    for recipes that have one. explainer: the explanation, by default the recipe's.
+    for recipes that have one. explainer: the explanation, by default the recipe's. region: the
+    changes for which reasons are to stay, for recipes of reasons; by default what a table's rows
+    are usually off by (Schema.usual_moves).
 
     retrain: preserve the rankings of the model as given, for at most 10 epochs; stop when P@k with
     them falls below `agree`, or the validation AUC by 0.01, checked after every epoch or, finer,
@@ -114,8 +123,15 @@ def fit(
     check_data(data, labelled=keep in ("best", "above"))
     check_arguments(radius, keep, threshold, explainer, agree, save_every)
     check_retraining(retrain, check_every)
-    k = whole("k", data.k if k is None else k)
-    chosen = chosen.prepared(k, float(radius), explainer)
+    of_reasons = chosen.penalty is not None and chosen.penalty.of_reasons
+    require(region is None or of_reasons, "fit", "region", "left out for this recipe", region)
+    if of_reasons:
+        assert chosen.penalty is not None
+        explainer = explainer or reasons_explainer(data, chosen.penalty.explainer)
+        region = region or reasons_region(data)
+    usual = min(REASONS, len(column_groups(data)) - 1) if of_reasons else data.k
+    k = whole("k", usual if k is None else k)
+    chosen = chosen.prepared(k, float(radius), explainer, region)
     seed = whole("seed", seed)
     require(0 <= seed < 2**32, "fit", "seed", "in 0..2^32 - 1", seed)
     start = _network(model, data, chosen, seed)

@@ -20,7 +20,9 @@ from r2et.penalty import (
     EstimatedHessian,
     ExactHessian,
     Penalty,
+    ReasonGaps,
 )
+from r2et.region import Region
 
 
 @dataclass(frozen=True)
@@ -99,12 +101,18 @@ class Recipe(Configurable):
             value = getattr(self, name)
             require(isinstance(value, bool), where, name, "True or False", value)
 
-    def prepared(self, k: int, radius: float, explainer: Explainer | None = None) -> Recipe:
-        """This recipe with its penalty set for k, a radius, and an explanation."""
+    def prepared(
+        self,
+        k: int,
+        radius: float,
+        explainer: Explainer | None = None,
+        region: Region | None = None,
+    ) -> Recipe:
+        """This recipe with its penalty set for k, a radius, an explanation, and a region."""
         if self.penalty is None:
             return self
         own = {f.name for f in fields(self.penalty)}
-        wanted = {"k": k, "radius": radius, "explainer": explainer}
+        wanted = {"k": k, "radius": radius, "explainer": explainer, "region": region}
         changes: dict[str, Any] = {n: v for n, v in wanted.items() if n in own and v is not None}
         penalty = replace(self.penalty, **changes)
         weight = penalty.usual_weight if self.weight is None else self.weight
@@ -164,6 +172,14 @@ _ALL = (
         cool_down=0.5,
         hidden=(256,),
         about="the same, and rows far apart with sets of their own; radius 0.1, wide networks",
+    ),
+    Recipe(
+        "r2et-reasons",
+        ReasonGaps(),
+        0.3,
+        every=2,
+        warm_up=0.5,
+        about="gaps of the reasons that people are given: one per column, over real changes",
     ),
     Recipe("linear", linear=True, about="logistic regression, the honest baseline"),
 )
