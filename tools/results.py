@@ -12,23 +12,27 @@ prints a claim, a panel or a record.
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from pathlib import Path
 
 from PIL import Image
 
+from r2et.bench.agenda import agenda
 from r2et.bench.figure_layout import draw
 from r2et.bench.figure_plans import FIGURES
 from r2et.bench.grid import Grid
 from r2et.bench.paper_tables import table_spec
 from r2et.bench.record import readable
 from result_pages.archive import END, Archive, archives
+from result_pages.costs import recorded_costs
 from result_pages.page import results
 
 ROOT = Path(__file__).parents[1]
 RECORDS = ROOT / "docs" / "records"
 MAIN = "tables"  # the run that the tables are of
 DOCS = ROOT / "docs"
+COSTS = ROOT / "src" / "r2et" / "bench" / "costs.json"
 TEXTS = [ROOT / "tools" / name for name in ("summary.md", "why.md")]
 
 
@@ -98,6 +102,9 @@ def main() -> None:
         again()
     texts = [path.read_text(encoding="utf-8") for path in TEXTS]
     pages = results(kept_runs(), *texts)
+    if options.sources or options.again:
+        costs = recorded_costs(agenda(), kept_runs())
+        COSTS.write_text(json.dumps(costs, indent=1) + "\n", encoding="utf-8")
     stale = set((DOCS / "results").glob("*.md")) - {DOCS / name for name in pages}
     if options.check:
         old = [name for name, text in pages.items() if not _holds(DOCS / name, text)]

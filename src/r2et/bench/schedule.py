@@ -38,7 +38,7 @@ class Work:
         self, item: tuple[BenchTask, tuple[TaskInput, ...]]
     ) -> tuple[TaskResult | str, dict[str, Any]]:
         task, inputs = item
-        began = time.perf_counter()
+        began, busy = time.perf_counter(), time.process_time()
         result: TaskResult | str
         try:
             result = task.do(inputs)
@@ -46,6 +46,9 @@ class Work:
             result = f"{type(error).__name__}: {first_line(error)}"
         made = {
             "seconds": round(time.perf_counter() - began, 3),
+            "processor_seconds": round(
+                time.process_time() - busy, 3
+            ),  # of a machine that is shared
             "r2et": __version__,
             "torch": torch.__version__,
             "python": platform.python_version(),
