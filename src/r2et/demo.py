@@ -18,6 +18,7 @@ from r2et.explain import Gradient
 from r2et.models import MLP
 from r2et.progress import bar
 from r2et.rank import precision_at_k, thickness, top_k
+from r2et.reason import PersonReasons, reasons
 from r2et.region import L2, Feasible
 from r2et.train import fit
 
@@ -26,6 +27,7 @@ MOVED = {"age": 2, "hours per week": 2}
 # What is compared: the honest baseline, nothing done about it, the papers' method, and ours.
 RECIPES = ("linear", "vanilla", "r2et", "r2et-ball", "certified", "certified-individual")
 RADIUS, EPOCHS, AUDITED = 0.1, 12, 200
+SHORT, LOOKED_AT = 5, 60  # epochs, and rows among which the person is
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,15 @@ class Change:
     probability: tuple[float, float]
     reasons: tuple[tuple[str, ...], tuple[str, ...]]
     precision: float
+
+
+@dataclass(frozen=True)
+class ToldPerson:
+    """One person and the reasons of a decision, and what another training would have said."""
+
+    person: PersonReasons
+    changes: str
+    other_seed: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -84,6 +95,24 @@ def run(rows: int = 10, seed: int = 0) -> Demo:
         changed_share=float((attacked.precision < 1).float().mean()),
         worst=change(model, data, int(attacked.precision.argmin()), attacked.x_adv),
     )
+
+
+def told_person(seed: int = 0) -> ToldPerson:
+    """Someone who is taken to earn at most 50K: why, what of it is proved, what is not.
+
+    The first of whom both can be shown. The other training differs in its seed alone.
+    """
+    data = load("adult")
+    first, second = (
+        fit(None, data, "vanilla", epochs=SHORT, seed=s, progress=False, baselines=False)
+        for s in (seed, (seed + 1) % 2**32)
+    )
+    x, toward = data.test.x[:LOOKED_AT], data.classes[0]
+    told = reasons(first, x, toward=toward, only_decided=True, region=feasible(data))
+    both = [p for p in told if p.broken_by and any(reason.proved for reason in p.reasons)]
+    person = (both or list(told))[0]
+    (other,) = reasons(second, x[person.row : person.row + 1], toward=toward)
+    return ToldPerson(person, told.changes or "", other.columns)
 
 
 def compared(rows: int = AUDITED, seed: int = 0, *, progress: bool = False) -> Comparison:

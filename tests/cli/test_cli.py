@@ -86,7 +86,16 @@ def test_the_demo_repeats_and_prints_for_people():
     shown = [r2et("demo", "--rows", "1", "--audited", "0") for _ in range(2)]
     assert shown[0].returncode == 0
     assert shown[0].stdout == shown[1].stdout
-    for part in ("AUC", "top 8 reasons", "Thickness", "the same prediction", "(new)", "P@8 ="):
+    told = ("What speaks for it", "proved to stay", "gone with", "Trained again with another seed")
+    for part in (
+        *told,
+        "AUC",
+        "top 8 reasons",
+        "Thickness",
+        "the same prediction",
+        "(new)",
+        "P@8 =",
+    ):
         assert part in shown[0].stdout
 
 

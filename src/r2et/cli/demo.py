@@ -16,7 +16,7 @@ from r2et.wording import floored_percent, lowered_fixed, proved_radius
 
 if TYPE_CHECKING:
     from r2et.audit import Comparison
-    from r2et.demo import Change, Demo
+    from r2et.demo import Change, Demo, ToldPerson
 
 
 def command(
@@ -28,18 +28,22 @@ def command(
     out: str = typer.Option("demo", help="Folder for the page about them."),
     as_json: bool = typer.Option(False, "--json", help="Print the result as JSON."),
 ) -> None:
-    """See how easily a network's reasons change, and six ways of training compared."""
+    """See one decision and its reasons, how easily they change, and six ways of training."""
     screen = Console(stderr=as_json)
-    screen.print("Training a small network on census data, and explaining it:")
+    screen.print("Training a small network on census data, and asking it for its reasons:")
     with screen.status("a few seconds"):
+        from dataclasses import asdict
+
         import torch
 
-        from r2et.demo import compared, run
+        from r2et.demo import compared, run, told_person
 
         torch.set_num_threads(1)  # a tiny network: threads only get in each other's way
         result = run(rows, seed)
-    plain = result.to_dict()
+        told = told_person(seed)
+    plain = {**result.to_dict(), "person": asdict(told)}
     if not as_json:
+        show_person(screen, told)
         show(screen, result)
     if audited:
         screen.print("\nNow six ways of training, each audited; a minute or two.")
@@ -54,6 +58,30 @@ def command(
             webbrowser.open(page.resolve().as_uri())
     if as_json:
         typer.echo(json.dumps(plain, indent=2))
+
+
+def show_person(screen: Console, told: ToldPerson) -> None:
+    """One decision: its reasons in words, which are proved, and what another model says."""
+    person = told.person
+    screen.print(
+        f"\nRow {person.row} is taken to earn [bold]{person.decision}[/] "
+        f"({person.probability:.0%}). What speaks for it, compared with the average person:\n"
+    )
+    table = Table("", "reason", "others", f"for all {told.changes}")
+    for reason in person.reasons:
+        state = "proved to stay" if reason.proved else f"gone with {reason.broken_by}"
+        if not reason.proved and reason.broken_by is None:
+            state = "not proved"
+        table.add_row(str(reason.rank), reason.sentence, reason.reference, state)
+    screen.print(table)
+    if person.broken_by:
+        gained = ", ".join(person.replaced_by) or "nothing"
+        screen.print(f"  With {person.broken_by}, and the same decision, in their place: {gained}.")
+    shared = [name for name in told.other_seed if name in person.columns]
+    screen.print(
+        f"  Trained again with another seed, the network names {', '.join(told.other_seed)}: "
+        f"{len(shared)} of {len(person.columns)} are the same.\n"
+    )
 
 
 def show(screen: Console, result: Demo) -> None:
