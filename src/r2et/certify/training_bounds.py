@@ -20,15 +20,21 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from r2et.certify.bounds.domain import Domain
 from r2et.certify.bounds.interval_bounds import Ball, Box, Norm
 from r2et.certify.bounds.output_gradient import output_gradient
 from r2et.certify.bounds.propagation import Boxes, extend_boxes, interval_bounds
 from r2et.certify.graph import INPUT, OUTPUT_GRADIENT, Graph, Trace, build, trace
 from r2et.certify.operators.linear import Dense
+from r2et.certify.training_scores import Contributions
 from r2et.checks import check_k, check_model_input
 from r2et.errors import require
+from r2et.explain import Gradient, GradientTimesInput
 from r2et.explain.base import Of
+from r2et.explain.grouping import membership
 from r2et.models.output import target_classes, target_rows, undisturbed
+from r2et.rank.order import mask_of
+from r2et.region import NormBall
 
 # How wide a step of a piecewise-linear unit looks to the gradient, in units of its input.
 SOFT = 0.1
@@ -67,6 +73,8 @@ def margins(
     signed: bool = False,
     soft: float = SOFT,
     top: Tensor | None = None,
+    explainer: Gradient | GradientTimesInput | None = None,
+    region: NormBall | None = None,
 ) -> Margins:
     """Bounds of `pairs` gaps of each row, the lowest among them, differentiable in the weights.
 
@@ -75,10 +83,16 @@ def margins(
     weakest of the top k against the strongest of the rest, the second weakest against the second
     strongest, and so on. radius: one number, or (B,). soft: the bound of a unit that may switch
     has no gradient towards switching less; it is given that of a sigmoid this wide. top: (B, k),
-    the features that are to be above the others, by default the top k at x.
+    the features that are to be above the others, by default the top k at x. explainer: what to
+    bound, with its `of`, sign, groups and baseline. region: what a unit of the radius is for each
+    feature, and in which norm; what is frozen does not move, and bounds are left out.
     """
     check_model_input("margins", model, x)
-    check_k("margins", k, x[0].numel())
+    of, signed = (of, signed) if explainer is None else (explainer.of, explainer.reduce == "signed")
+    groups = None if explainer is None else explainer.groups
+    member = None if groups is None else membership(groups, x[0].numel()).to(x)  # type: ignore[arg-type]
+    check_k("margins", k, x[0].numel() if member is None else member.shape[1])
+    norm, scale = (norm, None) if region is None else _unit_of(region, x)
     require(norm in ("l2", "linf"), "margins", "norm", "l2 or linf", norm)
     is_valid = type(pairs) is int and pairs > 0
     require(is_valid, "margins", "pairs", "a positive whole number", pairs)
@@ -89,19 +103,56 @@ def margins(
     with undisturbed(model):
         graph = live_graph(model, x)
         at_x, chosen = _point(graph, x, target, of)
-        scores = at_x[graph.gradient].centre.flatten(1)
-        ball = Ball(x, reach.expand(len(x)), norm, soft=soft)
+        gradient = at_x[graph.gradient].centre.flatten(1)
+        ball = Ball(x, reach.expand(len(x)), norm, soft=soft, scale=scale)
         first = _only_dense(graph)
         end = graph.gradient if first is None else graph.nodes[graph.gradient].inputs[0]
         boxes = interval_bounds(graph, ball, chosen, of, end=end, point=at_x)
+    contributions = _contributions(explainer, ball, member)
+    if contributions is not None:
+        scores = contributions.at_x(gradient)
+    else:
+        scores = gradient if member is None else gradient @ member
     choice = _PairChoice(scores.detach(), k, pairs, signed, top)
     if first is None or scores.shape[1] ** 2 * len(first) > TABLE_NUMBERS:
         if first is not None:
             extend_boxes(graph, ball, boxes, graph.gradient, at_x)
-        low, features = _nested(boxes[graph.gradient], choice)
+        box = boxes[graph.gradient]
+        if contributions is not None:
+            box = contributions.box(box)
+        elif member is not None:
+            box = _summed(box, member)
+        low, features = _nested(box, choice)
+    elif contributions is not None:
+        low, features = contributions.lowest(
+            first, boxes[end], choice.top, choice.side, pairs, signed
+        )
     else:
-        low, features = _paired(first, boxes[end], choice)
+        low, features = _paired(first if member is None else first @ member, boxes[end], choice)
     return Margins(low, scores if signed else scores.abs(), features)
+
+
+def _unit_of(region: NormBall, x: Tensor) -> tuple[Norm, Tensor | None]:
+    """The norm of a region, and how far a unit is for each feature: (1, ...), or None for 1."""
+    domain = Domain.of_region(region, x)
+    plain = region.scale is None and not region.frozen
+    return domain.norm, None if plain or domain.scale is None else domain.scale.to(x)
+
+
+def _contributions(
+    explainer: Gradient | GradientTimesInput | None, ball: Ball, member: Tensor | None
+) -> Contributions | None:
+    """What multiplies the gradient, where something does."""
+    if not isinstance(explainer, GradientTimesInput):
+        return None
+    factor = explainer.multiplier(ball.x).flatten(1)
+    columns = torch.eye(factor.shape[1]).to(factor) if member is None else member
+    return Contributions(factor, ball.reach.flatten(1), ball.norm, columns)
+
+
+def _summed(box: Box, member: Tensor) -> Box:
+    spread = None if box.spread is None else box.spread.flatten(1) @ member
+    return Box(box.centre.flatten(1) @ member, spread)
 
 
 def live_graph(model: nn.Module, x: Tensor) -> Graph:
@@ -168,9 +219,9 @@ class _PairChoice(NamedTuple):
     def top(self) -> Tensor:
         """(B, n) bool."""
         size = self.scores if self.signed else self.scores.abs()
-        top = torch.zeros_like(size, dtype=torch.bool)
-        chosen = size.topk(self.k, dim=1).indices if self.given is None else self.given
-        return top.scatter(1, chosen, True)
+        if self.given is None:
+            return mask_of(size, self.k)  # of equal scores the first, as in every ranking
+        return torch.zeros_like(size, dtype=torch.bool).scatter(1, self.given, True)
 
     @property
     def side(self) -> Tensor:

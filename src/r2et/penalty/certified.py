@@ -12,9 +12,16 @@ from r2et.certify.bounds.interval_bounds import Norm
 from r2et.certify.training_bounds import margins
 from r2et.checks import check_k
 from r2et.errors import require
-from r2et.explain import Explainer, Gradient
+from r2et.explain import Explainer, Gradient, GradientTimesInput
+from r2et.explain.grouping import column_of
 from r2et.penalty.base import RankingPenalty, check_positive
 from r2et.penalty.explained_batch import ExplainedBatch
+from r2et.region import L2, Linf, NormBall
+
+EXPECTED = (
+    "Gradient or GradientTimesInput with reduce abs or signed (explanations of several points are"
+    " certified, but not cheaply enough to train against: take R2ET or ReasonGaps)"
+)
 
 # How far from the border, in mean scores, a feature is clearly inside or outside of the top k.
 SOFTNESS = 0.1
@@ -32,10 +39,13 @@ class CertifiedRanking(RankingPenalty):
     cannot change places in the ball; the certificate looks at all pairs, which is why training
     reaches a little farther. Warm the radius up over the first half of training.
 
-    explainer: a Gradient, whose ranking is to be proved.
+    explainer: a Gradient or GradientTimesInput, of features or columns, whose ranking is to be
+        proved.
     radius: of the ball.
     reach: how much farther than the radius training looks.
     norm: of the ball, l2 or linf.
+    region: an L2 or Linf whose norm, scale and frozen features make the ball, in place of `norm`;
+        `radius` is then in its units.
     pairs: how many gaps of a row are bounded, the lowest among them.
     margin: a gap of this many mean scores is enough.
     individuality: the factor of a second term, the log of how many rows of the batch have a row's
@@ -50,6 +60,7 @@ class CertifiedRanking(RankingPenalty):
     pairs: int = 8
     margin: float = 0.02
     individuality: float = 0.0
+    region: NormBall | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -59,9 +70,11 @@ class CertifiedRanking(RankingPenalty):
         require(self.norm in ("l2", "linf"), where, "norm", "l2 or linf", self.norm)
         is_count = type(self.pairs) is int and self.pairs > 0
         require(is_count, where, "pairs", "a positive whole number", self.pairs)
-        plain = isinstance(self.explainer, Gradient) and self.explainer.reduce in ("abs", "signed")
-        expected = "Gradient with reduce abs or signed"
-        require(plain, where, "explainer", expected, self.explainer)
+        local = isinstance(self.explainer, Gradient | GradientTimesInput)
+        plain = local and self.explainer.reduce in ("abs", "signed")
+        require(plain, where, "explainer", EXPECTED, self.explainer)
+        is_valid = self.region is None or type(self.region) in (L2, Linf)
+        require(is_valid, where, "region", "None, an L2 or a Linf", self.region)
 
     @property
     def usual_weight(self) -> float:
@@ -69,11 +82,17 @@ class CertifiedRanking(RankingPenalty):
         return min(0.1 / self.radius, 3.0)
 
     def rows(self, batch: ExplainedBatch) -> Tensor:
-        check_k("CertifiedRanking", self.k, batch.x[0].numel())
+        check_k("CertifiedRanking", self.k, self._count(batch))
         return self.ranked_rows(batch)
 
+    def _count(self, batch: ExplainedBatch) -> int:
+        """How many scores a row has."""
+        n = batch.x[0].numel()
+        return int(column_of(self.explainer.groups, n).max()) + 1
+
     def ranked_rows(self, batch: ExplainedBatch) -> Tensor:
-        assert isinstance(self.explainer, Gradient)
+        assert isinstance(self.explainer, Gradient | GradientTimesInput)
+        like = batch.x.new_empty(()).expand(len(batch.x), self._count(batch))
         low, scores, _ = margins(
             batch.model,
             batch.x.detach(),
@@ -82,9 +101,9 @@ class CertifiedRanking(RankingPenalty):
             norm=self.norm,
             pairs=self.pairs,
             target=batch.given_target,
-            of=self.explainer.of,
-            signed=self.explainer.reduce == "signed",
-            top=batch.given_top(self.k, batch.x.flatten(1)),
+            explainer=self.explainer,
+            region=self.region,
+            top=batch.given_top(self.k, like),
         )
         scale = scores.abs().mean(1, keepdim=True).clamp(min=torch.finfo(scores.dtype).tiny)
         penalty = (self.margin - low / scale).clamp(min=0).mean(1)
