@@ -158,7 +158,7 @@ class CertificationProblem:
             terms = torch.ones_like(size)
             if factor is not None:
                 moved = 0.0 if reach is None else reach.flatten(1)
-                terms = (1 + factor.abs() + moved).sum(1)
+                terms = (1 + factor.abs() + 2 * moved).sum(1)
             elif self.scores.member is not None:
                 terms = terms * len(self.scores.member)
             least = least + 4 * math.sqrt(tiny) * terms
