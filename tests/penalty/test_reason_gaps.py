@@ -42,9 +42,9 @@ def test_the_gap_is_that_of_a_loop_over_columns(k):
 
 def test_values_on_a_linear_model():
     """Contributions of a linear model are known at x and at any other point."""
-    x, region = people(40), Linf(0.05)
+    x, region = people(40), Linf(0.025)
     noise = torch.randn(40, 6, generator=torch.Generator().manual_seed(1)).double()
-    penalty = ReasonGaps(k=2, explainer=METHOD, toward=1, region=region, hinge=0.3)
+    penalty = ReasonGaps(k=2, explainer=METHOD, toward=1, region=region, reach=2.0, hinge=0.3)
     rows = penalty(Linear(), x, noise=noise)
     parts = [contributions(at, BASELINE) for at in (x, x + 0.05 * noise.sign())]
     parts = [part / part.abs().mean(1, keepdim=True) for part in parts]
@@ -89,6 +89,10 @@ def test_extreme_points_of_regions_lie_at_their_borders():
     assert torch.allclose((far - x).abs()[inside], reach[inside])
     switched = ((far - x).abs() == 1).sum(1)
     assert int((switched > 0).sum()) >= len(x) // 2
+    assert dict(region.scaled(3).reaches) == {"age": 6, "amount": 300}
+    assert region.scaled(3).switches == 2
+    assert Feasible(data.schema, moves=2).scaled(1.5).moves == 3
+    assert L2(0.1, frozen=[2]).scaled(2) == L2(0.2, frozen=[2])
     one = region.extreme(x[3:4], noise[3:4])
     assert torch.equal(one[0], far[3])
 

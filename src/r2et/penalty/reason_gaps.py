@@ -20,7 +20,7 @@ from r2et.region.base import Region
 @final
 @dataclass(frozen=True, kw_only=True)
 class ReasonGaps(RankingPenalty):
-    """Hinge on the smallest gap of relative contributions, at x and at a point of its region.
+    """Hinge on the smallest gap of relative contributions, at x and at a point beyond.
 
     max(0, hinge - g(x)) + max(0, hinge - g(x')), x' a random extreme point of the region, g the
     least by which the reasons of x, its k largest positive contributions c / mean |c|, are above
@@ -32,6 +32,7 @@ class ReasonGaps(RankingPenalty):
         toward: the class whose reasons are told; None for the one predicted.
         explainer: contributions, signed; `groups` makes one of each column's features.
         region: the changes for which reasons are to stay.
+        reach: how many times as far as the region training looks.
         hinge: a gap of this many mean contributions is wide enough.
     """
 
@@ -43,6 +44,7 @@ class ReasonGaps(RankingPenalty):
     k: int = 4
     toward: int | None = None
     region: Region = field(default=Linf(0.02))
+    reach: float = 2.0
     hinge: float = 0.2
 
     def __post_init__(self) -> None:
@@ -52,7 +54,7 @@ class ReasonGaps(RankingPenalty):
         require(is_valid, where, "region", "Feasible, L2 or Linf", self.region)
         signed = self.explainer.reduce == "signed"
         require(signed, where, "explainer", "one with reduce='signed'", self.explainer)
-        check_positive(where, hinge=self.hinge)
+        check_positive(where, hinge=self.hinge, reach=self.reach)
         is_valid = self.toward is None or (type(self.toward) is int and self.toward >= 0)
         require(is_valid, where, "toward", "None or the number of a class", self.toward)
 
@@ -68,7 +70,7 @@ class ReasonGaps(RankingPenalty):
 
     def ranked_rows(self, batch: ExplainedBatch) -> Tensor:
         here = relative(batch.scores)
-        moved = self.region.extreme(batch.x.detach(), batch.noise)
+        moved = self.region.scaled(self.reach).extreme(batch.x.detach(), batch.noise)
         there = relative(batch.explainer.reduced(batch.raw_at(moved)))
         reasons = named(here.detach(), self.k)
         gaps = (reason_gap(scores, reasons, self.k) for scores in (here, there))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import NamedTuple
 
 import torch
@@ -15,7 +14,6 @@ from r2et.explain import Explainer
 from r2et.models.output import undisturbed
 from r2et.reason.columns import reason_sets
 from r2et.reason.decided_rows import DecidedRows
-from r2et.region import Feasible
 from r2et.region.base import Region
 
 TIMES = (1.0, 2.0, 4.0)  # the region, one after another as long as something is proved
@@ -60,7 +58,7 @@ def prove(
     whole, stays, radius, _ = RowProofs.none(len(rows), len(rows.columns))
     open_rows = torch.arange(len(rows))
     for times in TIMES:
-        certifier = IntervalCertifier(region=_scaled(region, times))
+        certifier = IntervalCertifier(region=region if times == 1 else region.scaled(times))
         part = rows.some(open_rows)
         try:
             with undisturbed(part.decided):
@@ -93,15 +91,3 @@ def unchanged(
     others = allowed & ~mine
     full = mine.sum(1) == k
     return (kept | ~mine).all(1) & (full | ((bounds.high <= 0) | ~others).all(1))
-
-
-def _scaled(region: Region, times: float) -> Region:
-    """A region of so many times the moves, with as many switches."""
-    if times == 1:
-        return region
-    if not isinstance(region, Feasible):
-        return replace(region, radius=times * region.radius)  # type: ignore[type-var,attr-defined]
-    moves = region.moves
-    if isinstance(moves, float):
-        return replace(region, moves=times * moves)
-    return replace(region, moves={name: times * far for name, far in moves})

@@ -41,6 +41,10 @@ class Region(Configurable, ABC):
         """
 
     @abstractmethod
+    def scaled(self, times: float) -> Region:
+        """The same set, so many times as far."""
+
+    @abstractmethod
     def distance(self, x_adv: Tensor, x: Tensor) -> Tensor:
         """(B,) how far x_adv is from x, in this region's measure and in float64."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 from typing import Any, final
 
@@ -145,6 +145,12 @@ class Feasible(Region):
         offsets = drawn(choices.sizes, choices.most, share.clamp(max=1 - 2.0**-53))
         values = numbers.nearest(beyond)
         return self._place(x[None], numbers, values, choices, offsets[None])[0]
+
+    def scaled(self, times: float) -> Feasible:
+        """Moves so many times as far, and as many switches."""
+        if isinstance(self.moves, float):
+            return replace(self, moves=times * self.moves)
+        return replace(self, moves={name: times * far for name, far in self.moves})
 
     def distance(self, x_adv: Tensor, x: Tensor) -> Tensor:
         """(B,) sum over columns: a number's move over the longest allowed, and 1 for a switch.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -107,6 +107,10 @@ class NormBall(Region):
         self.check(x)
         check_same_shape(type(self).__name__, noise, x, "noise", "x")
         return self.project(x + self.radius * self.steepest(noise.to(x)), x)
+
+    def scaled(self, times: float) -> NormBall:
+        """The ball of so many times the radius, within the same bounds."""
+        return replace(self, radius=times * self.radius)
 
     def gaussian(
         self,
