@@ -139,7 +139,15 @@ def trained(
             network = load_model(models / data.name / f"vanilla_{depth}_fit")
         again = {"retrain": True, "agree": 0.0} if start == "retrain" else {}
         done = fit(
-            network, data, chosen, k=K, radius=told_radius, out=fitted, progress=False, **again
+            network,
+            data,
+            chosen,
+            k=K,
+            radius=told_radius,
+            out=fitted,
+            keep="last",
+            progress=False,
+            **again,
         )
         found = {
             "recipe": done.record["recipe"],

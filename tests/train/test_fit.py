@@ -13,9 +13,10 @@ from nets import ResidualNet
 from r2et.data import Data, Origin, Split, load
 from r2et.errors import InputError
 from r2et.explain import Concept, Gradient
-from r2et.models import MLP, SiameseCNN, SiameseGCN
+from r2et.models import MLP, SiameseCNN, SiameseGCN, TableMLP
 from r2et.penalty import R2ET, AdversarialTraining, BallR2ET
 from r2et.train import RECIPES, Fit, Recipe, fit, recipe, select
+from r2et.train.defaults import table_network
 from r2et.train.distributed import SingleProcess
 from r2et.train.runtime import mixed
 from r2et.train.step import TrainingStep, alike_in_both_modes
@@ -167,22 +168,63 @@ def test_r2et_ball_makes_explanations_stabler_at_equal_auc():
 
 def test_what_is_kept():
     data = small()
-    last = fit(None, data, "vanilla", epochs=6, progress=False)
+    last = fit(None, data, "vanilla", epochs=6, keep="last", progress=False)
+    assert last.record["epoch_kept"] == 6
     aucs = [entry["auc"] for entry in last.history]
     best = fit(None, data, "vanilla", epochs=6, keep="best", progress=False)
-    assert best.record["epoch_kept"] == 1 + aucs.index(max(aucs))
+    # Of equal AUCs the lower log-loss.
+    ranked = sorted(last.history, key=lambda entry: (-entry["auc"], entry["log_loss"]))
+    assert best.record["epoch_kept"] == ranked[0]["epoch"]
+    chosen = fit(None, data, "vanilla", epochs=6, progress=False)
+    assert same(chosen.model, best.model)  # what a table gets where nobody says otherwise
     bar = sorted(aucs)[3]
     above = fit(None, data, "vanilla", epochs=6, keep="above", threshold=bar, progress=False)
     assert above.record["epoch_kept"] == max(i + 1 for i, a in enumerate(aucs) if a >= bar)
     assert above.record["threshold_met"]
     with pytest.warns(UserWarning, match=r"no epoch reached the validation AUC 2\.0"):
         none = fit(None, data, "vanilla", epochs=6, keep="above", threshold=2.0, progress=False)
-    assert none.record["epoch_kept"] == best.record["epoch_kept"]
-    assert same(none.model, best.model)
+    assert none.record["auc"] == best.record["auc"]
     assert not none.record["threshold_met"]
     ones = dataclasses.replace(data, val=Split(data.val.x, torch.ones_like(data.val.y)))
     with pytest.raises(InputError, match=r"data.val.y must be of two classes or more for an AUC"):
         fit(None, ones, "vanilla", keep="best", **QUICK)
+
+
+def test_no_epoch_is_kept_from_before_the_penalty_is_whole():
+    """Eight epochs, half of them warm-up: the best are the unpenalised first ones."""
+    data, chosen = small(), recipe("est-h", weight=300.0)
+    start = fit(MLP(8), data, "vanilla", epochs=30, progress=False).model
+    found = fit(start, data, chosen, epochs=8, progress=False)
+    aucs = [entry["auc"] for entry in found.history]
+    assert max(aucs[:3]) > max(aucs[3:])  # otherwise this shows nothing
+    ready = {i + 1: a for i, a in enumerate(aucs) if i >= 3}
+    near = [epoch for epoch, a in ready.items() if a >= max(ready.values()) - 0.002]
+    assert found.record["epoch_kept"] == max(near)
+    still = recipe("est-h", patience=1, lr=1e-12)
+    assert fit(None, data, still, epochs=20, progress=False).record["epochs_done"] == 11
+    unweighed = recipe("est-h", patience=1, lr=1e-12, weight=0.0)
+    assert fit(None, data, unweighed, epochs=20, progress=False).record["epochs_done"] == 2
+
+
+def test_the_network_for_tables_starts_at_a_logistic_regression():
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.preprocessing import StandardScaler
+
+    data = small()
+    start = table_network(data, recipe("vanilla"))
+    assert type(start) is TableMLP
+    scaler = StandardScaler().fit(data.train.x)
+    model = LogisticRegression(C=0.03).fit(scaler.transform(data.train.x), data.train.y)
+    odds = torch.from_numpy(model.decision_function(scaler.transform(data.val.x))).float()
+    rest = start.straight(data.val.x) * 0.05
+    torch.testing.assert_close(rest[:, 1] - rest[:, 0], odds, rtol=1e-3, atol=1e-3)
+    assert type(table_network(data, recipe("certified"))) is MLP  # whose proofs are better
+    assert type(table_network(data, recipe("sp"))) is MLP
+    assert table_network(data, recipe("wd"), (5, 4)).settings["widths"] == [5, 4]
+    found = fit(None, data, "vanilla", epochs=1, progress=False)
+    assert type(found.model) is TableMLP
+    three = small(classes=3)
+    assert fit(None, three, "vanilla", **QUICK).model(three.val.x).shape[1] == 3
 
 
 def test_patience():

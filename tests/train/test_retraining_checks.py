@@ -8,6 +8,7 @@ from r2et.explain import Gradient
 from r2et.metrics import split_auc
 from r2et.rank import precision_at_k
 from r2et.train import fit, recipe
+from r2et.train.defaults import default_network
 from training_data import small
 
 
@@ -18,7 +19,9 @@ def data():
 
 @pytest.fixture(scope="module")
 def vanilla(data):
-    return fit(None, data, recipe("vanilla", batch=16), epochs=10, progress=False).model
+    chosen = recipe("vanilla", batch=16)
+    start = default_network(data)
+    return fit(start, data, chosen, epochs=10, keep="last", progress=False).model
 
 
 def retrained(data, vanilla, lr, **more):

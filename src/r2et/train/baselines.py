@@ -133,14 +133,29 @@ def fit_baselines(
     return Baselines(scored, None if boosted is None else boosted.described(data))
 
 
+def logistic_regression(
+    x: Tensor, y: Tensor, weights: Tensor | None = None, classes: int = 2, *, c: float = 1.0
+) -> Logistic:
+    """One fitted on rows x (B, n) of classes y (B,), which count for weights (B,).
+
+    c: scikit-learn's C, the inverse of what its weights cost.
+    """
+    weight = None if weights is None else weights.double().cpu().numpy()
+    return _logistic(x.double().cpu().numpy(), y.cpu().numpy(), weight, classes, c)
+
+
 def _logistic(
-    x: NDArray[np.float64], y: NDArray[np.int64], weight: NDArray[np.float64] | None, count: int
+    x: NDArray[np.float64],
+    y: NDArray[np.int64],
+    weight: NDArray[np.float64] | None,
+    count: int,
+    c: float = 1.0,
 ) -> Logistic:
     """Fitted on scaled features; the scaling goes into its weights."""
     scaler = StandardScaler().fit(x)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        model = LogisticRegression(max_iter=1000).fit(scaler.transform(x), y, weight)
+        model = LogisticRegression(C=c, max_iter=1000).fit(scaler.transform(x), y, weight)
     slopes = model.coef_ / scaler.scale_
     shifts = model.intercept_ - slopes @ scaler.mean_
     if len(model.classes_) == 2:  # scikit-learn has the log-odds of the second class alone

@@ -119,10 +119,11 @@ def identity(model: nn.Module, data: Data, config: dict[str, Any]) -> dict[str, 
     """What makes two trainings the same: network, first weights, data and settings' configs."""
     return {
         "format": FORMAT,
-        "model": repr(model),
-        "weights": weights_digest(model),
+        # Before the weights: a network for tables has its bins from the data.
         "data": tensors_digest({"x": data.train.x, "y": data.train.y}),
         "validation": tensors_digest({"x": data.val.x, "y": data.val.y}),
+        "model": repr(model),
+        "weights": weights_digest(model),
         **config,
     }
 

@@ -1,4 +1,4 @@
-"""The network and the explanation that go with a kind of data, where nobody says otherwise."""
+"""The network, the explanation and what is kept of a training, where nobody says otherwise."""
 
 from __future__ import annotations
 
@@ -9,16 +9,23 @@ from itertools import accumulate
 from typing import Any, Literal
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from r2et.data import Data
 from r2et.errors import require
 from r2et.explain import Explainer, Gradient, GradientTimesInput
-from r2et.models import MLP, ResNet18, SiameseCNN, SiameseGCN
+from r2et.models import MLP, ResNet18, SiameseCNN, SiameseGCN, TableMLP
+from r2et.penalty import CertifiedRanking
 from r2et.region import Feasible, Region
+from r2et.train.baselines import logistic_regression
+from r2et.train.loop import Keep
+from r2et.train.recipe import Recipe
 
 WIDTH = 16  # of a ResNet18 that a computer without a GPU can train
 SMALL = 32  # pictures of more pixels across are made smaller first
+FITTED = 100_000  # rows that bins and the linear start are made from
+START_C = 0.03  # of the logistic regression that a network starts at: few rows, small weights
+UNLIKELY = -10.0  # the least log-odds that a network starts with
 
 
 def default_network(data: Data, widths: Sequence[int] | None = None, seed: int = 0) -> nn.Module:
@@ -30,6 +37,41 @@ def default_network(data: Data, widths: Sequence[int] | None = None, seed: int =
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return _network(tuple(data.train.x.shape[1:]), _classes(data), widths)
+
+
+def table_network(
+    data: Data,
+    recipe: Recipe,
+    widths: Sequence[int] | None = None,
+    seed: int = 0,
+    weights: Tensor | None = None,
+) -> nn.Module:
+    """The network that a table is trained with where none is given: a TableMLP.
+
+    Its bins and the logistic regression it starts at are of training rows, with their weights
+    (rows,). Recipes that train against the proof, and those that smooth a network, get the papers'
+    MLP: kinks in every column leave little to prove, and a smooth copy has none.
+    """
+    widths = recipe.hidden if widths is None else widths
+    penalty = recipe.penalty
+    proved = isinstance(penalty, CertifiedRanking) or (penalty is not None and penalty.of_reasons)
+    plain = recipe.linear or recipe.rho is not None or proved
+    if plain or (widths is not None and len(widths) == 0):
+        return default_network(data, () if recipe.linear else widths, seed)
+    x, y = data.train.x[:FITTED], data.train.y[:FITTED]
+    counted = None if weights is None else weights[:FITTED]
+    start = logistic_regression(x, y, counted, _classes(data), c=START_C)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        network = TableMLP.fitted(x, (256,) if widths is None else widths, classes=_classes(data))
+    network.start_at(start.weight.float(), start.bias.clamp(min=UNLIKELY).float())
+    return network
+
+
+def default_keep(data: Data, *, retrain: bool = False) -> Keep:
+    """Which epoch's weights a training returns: of a table the best by its validation rows."""
+    table = data.train.x.ndim == 2 and len(torch.unique(data.val.y)) > 1
+    return "best" if table and not retrain else "last"
 
 
 def default_explainer(data: Data, of: Literal["log_odds", "probability"] = "log_odds") -> Explainer:

@@ -14,7 +14,7 @@ from datetime import datetime, timezone
 from typing import Any, Literal
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from r2et.data import Data
 from r2et.defaults import RADIUS, REASONS, RECIPE
@@ -30,9 +30,10 @@ from r2et.train.baselines import fit_baselines
 from r2et.train.checkpoint import folder, identity
 from r2et.train.defaults import (
     column_groups,
-    default_network,
+    default_keep,
     reasons_explainer,
     reasons_region,
+    table_network,
 )
 from r2et.train.distributed import distributed_by
 from r2et.train.fit_arguments import (
@@ -87,7 +88,7 @@ def fit(
     retrain: bool = False,
     agree: float = 0.9,
     check_every: int | None = None,
-    keep: Keep = "last",
+    keep: Keep | None = None,
     threshold: float | None = None,
     save_every: float = 30.0,
     progress: bool = True,
@@ -97,11 +98,11 @@ def fit(
 ) -> Fit:
     """Train a copy of the model on data.train by a recipe; the model given is left as it is.
 
-    model: its weights are where training starts; None makes the papers' network for tables from
-    the seed. k: by default the data's. radius: the ball in which explanations are to hold still,
-    for recipes that have one. explainer: the explanation, by default the recipe's. region: the
-    changes for which reasons are to stay, for recipes of reasons; by default what a table's rows
-    are usually off by (Schema.usual_moves).
+    model: its weights are where training starts; None makes the network for tables from the seed
+    (r2et.train.defaults.table_network). k: by default the data's. radius: the ball in which
+    explanations are to hold still, for recipes that have one. explainer: the explanation, by
+    default the recipe's. region: the changes for which reasons are to stay, for recipes of
+    reasons; by default what a table's rows are usually off by (Schema.usual_moves).
 
     retrain: preserve the rankings of the model as given, for at most 10 epochs; stop when P@k with
     them falls below `agree`, or the validation AUC by 0.01, checked after every epoch or, finer,
@@ -121,6 +122,7 @@ def fit(
     """
     chosen = find_recipe(recipe)
     check_data(data, labelled=keep in ("best", "above"))
+    keep = default_keep(data, retrain=bool(retrain)) if keep is None else keep
     check_arguments(radius, keep, threshold, explainer, agree, save_every)
     check_retraining(retrain, check_every)
     of_reasons = chosen.penalty is not None and chosen.penalty.of_reasons
@@ -134,7 +136,8 @@ def fit(
     chosen = chosen.prepared(k, float(radius), explainer, region)
     seed = whole("seed", seed)
     require(0 <= seed < 2**32, "fit", "seed", "in 0..2^32 - 1", seed)
-    start = _network(model, data, chosen, seed)
+    weights = row_weights(data, class_weight, sample_weight)
+    start = _network(model, data, chosen, seed, weights)
     settings = TrainingSettings(
         k=k,
         radius=float(radius),
@@ -154,7 +157,6 @@ def fit(
         "settings": settings.config(),
         "explainer": (explainer or chosen.explainer).config(),
     }
-    weights = row_weights(data, class_weight, sample_weight)
     if weights is not None:
         config["weights"] = tensors_digest({"weights": weights})
     device = next((p.device for p in start.parameters()), torch.device("cpu"))
@@ -220,14 +222,16 @@ def _reserved(out: str | os.PathLike[str] | None, rank: int) -> Iterator[bool]:
         yield free
 
 
-def _network(model: nn.Module | None, data: Data, recipe: Recipe, seed: int) -> nn.Module:
-    """A network to train: a copy of the model, the papers' one for tables, or a linear one."""
+def _network(
+    model: nn.Module | None, data: Data, recipe: Recipe, seed: int, weights: Tensor | None
+) -> nn.Module:
+    """A network to train: a copy of the model, the usual one for tables, or a linear one."""
     shape = tuple(data.train.x.shape[1:])
     if model is None or recipe.linear:
         table = len(shape) == 1
         name = "model" if model is None else "recipe"
         require(table, "fit", name, f"given for inputs of shape {shape}", "linear or no model")
-        network = default_network(data, () if recipe.linear else recipe.hidden, seed)
+        network = table_network(data, recipe, seed=seed, weights=weights)
     else:
         is_valid = isinstance(model, nn.Module)
         require(is_valid, "fit", "model", "None or a torch.nn.Module", type(model).__name__)

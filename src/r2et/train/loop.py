@@ -14,8 +14,10 @@ from r2et.config import Configurable
 from r2et.data import Data
 from r2et.errors import InputError, R2ETError, first_line
 from r2et.explain import Explainer
-from r2et.metrics import split_auc
+from r2et.metrics import auc_of_logits, split_auc
+from r2et.models.output import batched_logits
 from r2et.models.weights import copied_weights
+from r2et.penalty.adversarial import row_losses
 from r2et.progress import Advance, bar
 from r2et.train.checkpoint import Folder
 from r2et.train.distributed import Distributed
@@ -28,6 +30,7 @@ from r2et.train.watched_thickness import watched_thickness
 
 Keep: TypeAlias = Literal["last", "best", "above"]
 SMALLEST = 8  # a rest of fewer rows joins the batch before it
+NEARLY = 0.002  # of AUC: a penalised epoch this near to the best is kept if it comes later
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,7 @@ class State:
     sums: list[float] = field(default_factory=lambda: [0.0, 0.0, 0.0])  # loss, penalty, its count
     history: list[dict[str, Any]] = field(default_factory=list)
     best: float = -math.inf
+    best_loss: float = math.inf  # of the validation rows, where the AUC was the best
     kept_epoch: int = -1
     seconds: float = 0.0
     stopped: str = ""
@@ -241,9 +245,10 @@ class Loop:
         val, steps = self.data.val, len(self._batches(state.epoch))
         device = self.distributed.device
         try:
-            validation_auc = split_auc(self.model, val)
+            out = batched_logits(self.model, val.x)
         except InputError as error:
             raise self._broken("weights", f"the error '{error}'") from error
+        validation_auc = auc_of_logits(out, val.y.cpu())
         thick = watched_thickness(
             self.model, self.explainer, val.x.to(device), settings.k, settings.radius
         )
@@ -254,6 +259,7 @@ class Loop:
             "loss": loss / steps,
             "penalty": penalty / count if count else None,
             "auc": validation_auc,
+            "log_loss": float(row_losses(out.double(), val.y.cpu(), "mean")),
             "thickness_probability": thick,
         }
         state.history.append(entry)
@@ -284,21 +290,51 @@ class Loop:
             state.stopped = self.reference.left(alike, validation_auc, settings.agree)
             if state.stopped:
                 return
-        better = validation_auc is not None and validation_auc > state.best
-        if better:
-            state.best = float(validation_auc or 0.0)
+        ready = self._warmed_up
+        best, better = self._compare(validation_auc, state.history[-1]["log_loss"], ready)
         above = reaches(validation_auc, settings.threshold)
         state.met = state.met or (settings.keep == "above" and above)
         # Until an epoch reaches the threshold, the best so far stands in.
-        wanted = {"last": True, "best": better, "above": above or (better and not state.met)}
+        wanted = {"last": True, "best": best, "above": above or (better and not state.met)}
         if wanted[settings.keep]:
             self.kept, state.kept_epoch = copied_weights(self.model), state.epoch + 1
-            state.kept_auc = None
         patience = self.recipe.patience
-        if patience is not None and validation_auc is not None:
+        if patience is not None and validation_auc is not None and ready:
             aucs = [-math.inf if e["auc"] is None else float(e["auc"]) for e in state.history]
+            aucs = aucs[self._warm_epochs :]
             if len(aucs) - 1 - aucs.index(max(aucs)) >= patience:
                 state.stopped = f"no better validation AUC in {patience} epochs"
+
+    @property
+    def _warm_epochs(self) -> int:
+        """How many epochs end before the penalty has its full strength; never all of them."""
+        if not self.recipe.active:
+            return 0
+        return max(0, math.ceil(self.recipe.warm_up * self.settings.epochs) - 1)
+
+    @property
+    def _warmed_up(self) -> bool:
+        """Whether this epoch's weights have seen the whole penalty: earlier ones are nobody's."""
+        return self.state.epoch >= self._warm_epochs
+
+    def _compare(self, auc: float | None, loss: float, ready: bool) -> tuple[bool, bool]:
+        """Whether this epoch is the one to keep as the best so far, and whether its AUC is higher.
+
+        Of equal AUCs the lower log-loss is better. Where a penalty is at work, the last epoch whose
+        AUC is within 0.002 of the best: it has been penalised for longest.
+        """
+        state = self.state
+        higher = auc is not None and auc > state.best
+        if self.settings.keep != "best":
+            state.best = float(auc or 0.0) if higher else state.best
+            return False, higher
+        if auc is None or not ready:
+            return False, False
+        near = self.recipe.active and auc >= state.best - NEARLY
+        equal = auc == state.best and loss < state.best_loss
+        if higher or equal:
+            state.best, state.best_loss = float(auc), loss
+        return higher or equal or near, higher
 
     def save(self) -> None:
         """Write the checkpoint, from the first process."""

@@ -13,10 +13,11 @@ from r2et.data import DATASETS, Data, load, load_table
 from r2et.defaults import RADIUS
 from r2et.errors import require
 from r2et.train.baselines import Baselines
-from r2et.train.defaults import default_explainer, default_network
+from r2et.train.defaults import default_explainer, default_network, table_network
 from r2et.train.fit import fit
 from r2et.train.recipe import Recipe, recipe
 from r2et.train.report import Report, report
+from r2et.train.row_weights import row_weights
 
 WHERE = "train"
 
@@ -88,9 +89,13 @@ def train(
     table = data.train.x.ndim == 2
     is_valid = hidden is None or not chosen.linear
     require(is_valid, WHERE, "hidden", "left out for a linear model", hidden)
-    layers = chosen.hidden if hidden is None and table else hidden
+    if table:
+        rows = row_weights(data, class_weight)
+        network = table_network(data, chosen, hidden, seed, rows)
+    else:
+        network = default_network(data, hidden, seed)
     done = fit(
-        default_network(data, layers, seed),
+        network,
         data,
         chosen,
         k=k,
