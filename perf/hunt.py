@@ -2,28 +2,36 @@
 
 `python perf/hunt.py` takes about an hour on one core and goes on where it was stopped; what was
 hunted with other code (by a digest of what claims and judgements are made with) is hunted anew.
-`--quick`: ten networks, unrecorded. Two of three networks are explained by something else than the
-gradient, half of these by column, and half of all regions have scales, frozen features and bounds.
-Every network gets a million random points (gradients, where an explanation takes several) in the
-claimed regions, points down the gradient of the gap, MinimumNorm (fast) at each row and
-StrongAttack at some, thorough for every other network; with up to three features also a dense
-grid. Every fifth row is explained for a class that is not predicted, and attacks need not keep the
-prediction where it can be held in place. What an attack returns is judged again, from scratch, and
-so is precision_at beyond the radius. The hunt fails where a claim was broken, and where a network
-had none to break.
+`--jobs N`: N networks at a time, each in a process of one thread; the record is the same.
+`--quick`: about one network of each kind, unrecorded.
+
+Two of three networks are explained by something else than the gradient, half of these by column,
+and half of all regions have scales, frozen features and bounds. Every network gets a million random
+points (gradients, where an explanation takes several) in the claimed regions, points down the
+gradient of the gap, MinimumNorm (fast) at each row and StrongAttack at some, thorough for every
+other network; with up to three features also a dense grid. Every fifth row is explained for a class
+that is not predicted, and attacks need not keep the prediction where it can be held in place. What
+an attack returns is judged again, from scratch, and so is precision_at beyond the radius. The hunt
+fails where a claim was broken, and where a network had none to break.
 """
 
 from __future__ import annotations
 
+import argparse
 import sys
 import time
+from collections.abc import Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import replace
+from itertools import count
+from multiprocessing import get_context
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from hunted import Case, case
+from hunted import KINDS, Case, case
+from hunted import ROWS as ROWS_OF
 from r2et.attack import MinimumNorm, StrongAttack
 from r2et.certify import Certificate
 from r2et.errors import InputError
@@ -265,28 +273,82 @@ def totals(found: list[dict[str, Any]]) -> dict[str, Any]:
     return {"networks": len(found), **sums, "closest": max(case["closest"] for case in found)}
 
 
+def entry_of(seed: int) -> dict[str, Any]:
+    """One network, hunted."""
+    torch.set_num_threads(1)
+    start = time.process_time()
+    try:
+        entry = Hunt(case(seed), seed).run(seed)
+    except InputError as error:
+        entry = {"seed": seed, "refused": str(error), **dict.fromkeys(SUMS, 0), "closest": 0}
+    entry["seconds"] = round(time.process_time() - start, 1)
+    return entry
+
+
+def first_of(entries: dict[int, dict[str, Any]], enough: int) -> list[dict[str, Any]]:
+    """The entries of seeds 0, 1, ... up to where there are enough rows, or one is missing."""
+    chosen: list[dict[str, Any]] = []
+    while len(chosen) in entries and sum(entry["rows"] for entry in chosen) < enough:
+        chosen.append(entries[len(chosen)])
+    return chosen
+
+
+def hunt_all(
+    entries: dict[int, dict[str, Any]], enough: int, jobs: int
+) -> Iterator[dict[str, Any]]:
+    """Hunt seed after seed, up to `jobs` at a time, until the first ones have enough rows."""
+    seeds = (seed for seed in count() if seed not in entries)
+
+    def missing() -> int:
+        return enough - sum(entry["rows"] for entry in first_of(entries, enough))
+
+    if jobs == 1:
+        while missing() > 0:
+            yield entry_of(next(seeds))
+        return
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+        going: dict[Future[dict[str, Any]], int] = {}
+        while missing() > 0:
+            planned = sum(ROWS_OF[KINDS[seed % len(KINDS)]] for seed in going.values())
+            planned += sum(entry["rows"] for entry in entries.values())
+            while len(going) < jobs and (not going or planned < enough):
+                seed = next(seeds)
+                going[pool.submit(entry_of, seed)] = seed
+                planned += ROWS_OF[KINDS[seed % len(KINDS)]]
+            done, _ = wait(going, return_when=FIRST_COMPLETED)
+            for future in done:
+                del going[future]
+                yield future.result()
+
+
 def main() -> None:
     """Hunt, print, record."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument(
+        "--quick", action="store_true", help="about one network of each kind, unrecorded"
+    )
+    parser.add_argument("--jobs", type=int, default=1, help="networks at a time")
+    settings = parser.parse_args()
     torch.set_num_threads(1)
-    quick, code = "--quick" in sys.argv[1:], digest(*CODE)
-    found: list[dict[str, Any]] = []
-    if not quick and (RECORDS / "hunt.json").exists():
+    code = digest(*CODE)
+    entries: dict[int, dict[str, Any]] = {}
+    if not settings.quick and (RECORDS / "hunt.json").exists():
         before = load_record("hunt")
-        found = before["cases"] if before["code"] == code else []
-    while sum(case["rows"] for case in found) < ROWS and not (quick and len(found) == 10):
-        seed, start = len(found), time.process_time()
-        try:
-            entry = Hunt(case(seed), seed).run(seed)
-        except InputError as error:
-            entry = {"seed": seed, "refused": str(error), **dict.fromkeys(SUMS, 0), "closest": 0}
-        entry["seconds"] = round(time.process_time() - start, 1)
-        found.append(entry)
+        if before["code"] == code:
+            entries = {entry["seed"]: entry for entry in before["cases"]}
+    enough = sum(ROWS_OF[kind] for kind in KINDS) if settings.quick else ROWS
+    for entry in hunt_all(entries, enough, settings.jobs):
+        entries[entry["seed"]] = entry
         print(entry, flush=True)
-        if not quick:
-            save("hunt", {"code": code, "totals": totals(found), "cases": found})
-    print(totals(found), flush=True)
-    if failures(found):
-        sys.exit("\n".join(failures(found)))
+        if not settings.quick:
+            known = [entries[seed] for seed in sorted(entries)]
+            save("hunt", {"code": code, "totals": totals(known), "cases": known})
+    cases = first_of(entries, enough)
+    if not settings.quick:
+        save("hunt", {"code": code, "totals": totals(cases), "cases": cases})
+    print(totals(cases), flush=True)
+    if failures(cases):
+        sys.exit("\n".join(failures(cases)))
 
 
 if __name__ == "__main__":

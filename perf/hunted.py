@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise
 from typing import Any, TypeAlias
@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor, nn
 
+import table_networks as tables
 from r2et.certify import Certifier, HessianCertifier, IntervalCertifier
 from r2et.data import Data, load
 from r2et.explain import Gradient, GradientTimesInput, IntegratedGradients, SmoothGrad
@@ -21,11 +22,29 @@ ACTIVATIONS: tuple[type[nn.Module], ...] = (
     *(nn.ReLU, nn.LeakyReLU, nn.Softplus, nn.Tanh),
     *(nn.Sigmoid, nn.ELU, nn.SiLU, nn.GELU),
 )
-KINDS = ("mlp", "plane", "odd", "residual", "trained", "branches", "cnn", "plane", "mlp", "trained")
+# Nineteen, so that every kind meets every explanation and region that a seed chooses.
+KINDS = (
+    *("mlp", "plane", "odd", "residual", "trained", "branches", "cnn", "plane", "mlp", "trained"),
+    *("normed", "binned", "periodic", "ensemble", "gated", "embedded", "attention", "clipped"),
+    "pieces",
+)
+# Whose Hessians are bounded, where their activation is smooth.
+SMOOTH_KINDS = (
+    "mlp",
+    "plane",
+    "odd",
+    "residual",
+    "trained",
+    "branches",
+    "cnn",
+    "normed",
+    "periodic",
+)
 RECIPES = ("certified", "r2et", "vanilla")
 ROWS = {
     **{"mlp": 1000, "plane": 1200, "residual": 800, "trained": 1500, "cnn": 100},
-    **{"branches": 1000, "odd": 800},
+    **{"branches": 1000, "odd": 800, "normed": 600, "binned": 800, "periodic": 600, "gated": 600},
+    **{"ensemble": 500, "embedded": 600, "attention": 300, "clipped": 800, "pieces": 500},
 }
 
 
@@ -173,6 +192,37 @@ def trained(draw: Draw, seed: int, layer: type[nn.Module]) -> tuple[str, nn.Modu
     return f"{recipe}, {table.name}", found.model, table.test.x[start : start + ROWS["trained"]]
 
 
+def table(
+    draw: Draw, kind: str, features: int, classes: int, layer: type[nn.Module]
+) -> tuple[nn.Module, int]:
+    """A network for tables, and how many features it takes."""
+    few = min(features, 12)
+    if kind == "normed":
+        return tables.LayerNormMLP(few, draw(4, 16), layer, classes), few
+    if kind == "binned":
+        numbers = max(2, few // 2)
+        others = few - numbers
+        return tables.PiecewiseLinear(numbers, others, draw(2, 6), draw(6, 16), classes), few
+    if kind == "periodic":
+        layers: dict[int, type[nn.Module]] = {0: nn.SELU, 1: nn.Mish}
+        return tables.RealMLP(layers.get(draw(0, 2), layer), few, classes), few
+    if kind == "gated":
+        return tables.GatedResidual(few, draw(4, 10), classes), few
+    if kind == "embedded":
+        return tables.Embeddings((4, 3, 5), draw(6, 16), classes), 6
+    if kind == "attention":
+        return tables.Attention(min(few, 6), draw(3, 5), classes), min(few, 6)
+    if kind == "clipped":
+        return tables.Clipped(few, classes), few
+    if kind == "pieces":
+        return tables.Pieces(few, classes), few
+    mean = draw.one_of("logits", "held above 0", "log")
+    members = draw(2, 5)
+    if mean == "logits" and draw(0, 1):
+        return tables.EinsumEnsemble(members, few, draw(4, 8), classes), few
+    return tables.Ensemble(str(mean), few, members, draw(4, 8), max(2, classes)), few
+
+
 def case(seed: int) -> Case:
     """All choices made by the seed alone."""
     draw, kind = Draw(seed), KINDS[seed % len(KINDS)]
@@ -192,17 +242,25 @@ def case(seed: int) -> Case:
             model = Odd(shape[0], draw(4, 8), classes, layer)
         elif kind == "branches":
             model = Branches(shape[0], draw(4, 8), classes, layer)
-        else:
+        elif kind in ("mlp", "plane"):
             model = mlp(draw, shape[0], classes, layer)
+        else:
+            model, features = table(draw, kind, shape[0], classes, layer)
+            shape = (features,)
         _stir(model, draw)
         x = torch.randn(count, *shape, generator=draw.generator)
+        if kind == "embedded":
+            # The middle of a category's cell, so that it may move a little.
+            x[:, 3:] = torch.randint(3, (count, 3), generator=draw.generator) + 0.5
     if seed % 11 == 10:
         model, x = model.double(), x.double()
     model = model.eval().requires_grad_(False)
     explainer, region, scores = explained(draw, seed, x), moved(draw, seed, x), x[0].numel()
+    if kind == "embedded":
+        explainer, region = _standing(draw, x, explainer, region)
     if explainer.groups is not None:
         scores = scores - sum(len(group) - 1 for group in explainer.groups)
-    plain = region.scale is None and region.bounds is None
+    plain = region.scale is None and region.bounds is None and not region.frozen
     certifier = IntervalCertifier(
         norm="linf" if isinstance(region, Linf) else "l2",
         region=None if plain else region,
@@ -213,7 +271,14 @@ def case(seed: int) -> Case:
     smooth_layer = layer in (nn.Softplus, nn.Tanh, nn.Sigmoid, nn.ELU, nn.SiLU, nn.GELU)
     pooled = any(isinstance(part, nn.MaxPool2d) for part in model.modules())
     also = None
-    if smooth_layer and not pooled and x[0].numel() <= 20 and plain and seed % 3 == 0:
+    if (
+        kind in SMOOTH_KINDS
+        and smooth_layer
+        and not pooled
+        and x[0].numel() <= 20
+        and plain
+        and seed % 3 == 0
+    ):
         also = HessianCertifier(norm=certifier.norm, limit=3.0)
     k = draw(1, scores - 1)
     return Case(kind, title, model, x, k, explainer, certifier, region, also)
@@ -262,6 +327,19 @@ def moved(draw: Draw, seed: int, x: Tensor) -> NormBall:
     flat = x.flatten(1)
     bounds = (flat.amin(0).tolist(), flat.amax(0).tolist()) if seed % 4 == 3 else None
     return ball(1.0, scale=scale, frozen=frozen, bounds=bounds)
+
+
+def _standing(
+    draw: Draw, x: Tensor, explainer: Certified, region: NormBall
+) -> tuple[Certified, NormBall]:
+    """An explanation at x alone; columns of categories that stand still, or cells to move in."""
+    if not explainer.as_sum(x).at_x_alone:
+        shared = {n: getattr(explainer, n) for n in ("reduce", "of", "groups")}
+        explainer = Gradient(**shared)
+    if draw(0, 1):
+        x[:, 3:] -= 0.5  # whole numbers
+        region = replace(region, bounds=None, frozen=sorted({*region.frozen, 3, 4, 5}))
+    return explainer, region
 
 
 def mlp(draw: Draw, features: int, classes: int, layer: type[nn.Module]) -> nn.Module:

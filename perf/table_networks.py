@@ -110,7 +110,8 @@ class RealMLP(nn.Sequential):
 class Ensemble(nn.Module):
     """Members that share weights and differ by rank-1 adapters; their mean.
 
-    mean: of "logits", of "probabilities" (its log), or of "log" probabilities, by logsumexp.
+    mean: of "logits", of "probabilities" (its log), of these "held above 0", with
+        a little of the logits, or of "log" probabilities, by logsumexp.
     """
 
     def __init__(
@@ -139,16 +140,21 @@ class Ensemble(nn.Module):
         z = (z.unsqueeze(-2) @ self.head).squeeze(-2) + self.bias
         if self.mean == "probabilities":
             return z.softmax(-1).mean(1).log()
+        if self.mean == "held above 0":
+            return z.softmax(-1).mean(1).clamp(min=1e-5).log() + 0.1 * z.mean(1)
         return z.log_softmax(-1).logsumexp(1) if self.mean == "log" else z.mean(1)
 
 
 class EinsumEnsemble(nn.Module):
     """The same with a matrix for each member: by einsum, then by baddbmm with members first."""
 
-    def __init__(self, members: int = 3, features: int = 4, width: int = 6) -> None:
+    def __init__(
+        self, members: int = 3, features: int = 4, width: int = 6, classes: int = 2
+    ) -> None:
         super().__init__()
         draw = lambda *size: nn.Parameter(torch.randn(members, *size))  # noqa: E731
-        self.first, self.second, self.bias = draw(features, width), draw(width, 2), draw(1, 2)
+        self.first, self.second = draw(features, width), draw(width, classes)
+        self.bias = draw(1, classes)
 
     def forward(self, x: Tensor) -> Tensor:
         z = torch.tanh(torch.einsum("bf,kfo->bko", x, self.first))
@@ -212,7 +218,7 @@ class Clipped(nn.Module):
     def __init__(self, features: int = 5, classes: int = 3) -> None:
         super().__init__()
         self.a, self.b = nn.Linear(features, 6), nn.Linear(6, 6)
-        self.out = nn.Linear(6, classes)
+        self.out, self.beside = nn.Linear(6, classes), nn.Linear(features, classes)
         self.register_buffer("low", torch.linspace(-0.3, 0.2, 6))
         self.register_buffer("high", torch.linspace(0.2, 1.3, 6))
 
@@ -220,7 +226,7 @@ class Clipped(nn.Module):
         z = self.a(x.clamp(-1.0, 1.1))
         z = torch.clamp(z, self.low, torch.maximum(self.low, self.high)) + 0.5 * z.clamp(max=0.3)
         z = self.b(z).clamp(min=0.0) + F.hardtanh(self.b(z), -0.2, 0.4)
-        return self.out(F.relu6(20 * z))
+        return self.out(F.relu6(20 * z)) + self.beside(x)
 
 
 def one_layer(act: nn.Module, features: int = 4, width: int = 8) -> nn.Module:

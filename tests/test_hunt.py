@@ -1,5 +1,6 @@
 """perf/hunt.py finds what it hunts for: certificates that claim too much, or nothing."""
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 import pytest
@@ -63,6 +64,38 @@ def test_a_certifier_that_claims_too_much_is_broken(seed):
 
 def test_a_certifier_that_proves_nothing_fails_too():
     assert hunt.failures([hunted(1, 0.0)]) == ["seed 1: every radius is 0"]
+
+
+def entry(seed: int) -> dict:
+    """As the hunt makes one: seed 2 was refused."""
+    return {"seed": seed, "rows": 0 if seed == 2 else 400}
+
+
+def test_entries_count_up_to_where_there_are_enough_rows():
+    entries = {seed: entry(seed) for seed in (0, 1, 2, 3, 5)}
+    assert [e["seed"] for e in hunt.first_of(entries, 800)] == [0, 1]
+    assert [e["seed"] for e in hunt.first_of(entries, 1200)] == [0, 1, 2, 3]
+    assert [e["seed"] for e in hunt.first_of(entries, 9999)] == [0, 1, 2, 3]  # 4 is missing
+
+
+@pytest.mark.parametrize("jobs", [1, 3])
+def test_it_goes_on_where_it_was_stopped_whatever_the_number_of_jobs(monkeypatch, jobs):
+    monkeypatch.setattr(hunt, "entry_of", entry)
+    monkeypatch.setattr(hunt, "ProcessPoolExecutor", lambda n, **_: ThreadPoolExecutor(n))
+    entries = {seed: entry(seed) for seed in (0, 3)}
+    new = []
+    for made in hunt.hunt_all(entries, 1900, jobs):
+        entries[made["seed"]] = made
+        new.append(made["seed"])
+    assert set(new).isdisjoint((0, 3))
+    assert [e["seed"] for e in hunt.first_of(entries, 1900)] == [0, 1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("seed", range(10, 19))
+def test_every_kind_of_network_is_certified(seed):
+    given = case(seed)
+    certificate = given.certifier(given.model, given.explainer, given.x[:6], k=given.k)
+    assert certificate.radius.shape == (6,)
 
 
 def test_the_digest_sees_code_and_no_prose():
