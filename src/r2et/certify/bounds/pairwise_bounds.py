@@ -30,11 +30,16 @@ class PairwiseBounds:
         rest = torch.zeros_like(self.noise) if scores.rest is None else scores.rest
         size = scores.matrix.abs()
         own = [_product(size, part) + rest for part in scores.spreads]
-        reach = own[1] + self.noise
-        if scores.slopes[1] is not None:
-            reach = reach + radius[:, None] * dual_norm(scores.slopes[1], norm)
-        self.ends = self.centres[1] - reach, self.centres[1] + reach
-        rows, count = reach.shape
+        ends = []
+        for centre, wide, slope in zip(self.centres, own, scores.slopes, strict=True):
+            reach = wide + self.noise
+            if slope is not None:
+                reach = reach + radius[:, None] * dual_norm(slope, norm) * (1 + 1e-13)
+            ends.append((centre - reach, centre + reach))
+        low, high = torch.maximum(ends[0][0], ends[1][0]), torch.minimum(ends[0][1], ends[1][1])
+        # Both hold, so they meet; rounding must not turn a point inside out.
+        self.ends = torch.minimum(low, high), torch.maximum(low, high)
+        rows, count = self.noise.shape
         moves = [None if slope is None else _moves(slope, norm) for slope in scores.slopes]
         both = (rest[:, :, None] + rest[:, None]).flatten(1)
         self.losses: list[tuple[Tensor, Tensor]] = []  # (B, C * C) for s_i s_j = 1 and -1
