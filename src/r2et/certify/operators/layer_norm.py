@@ -114,9 +114,12 @@ class NormalisedOp(Operator):
         """x and its mean, which may be large where their difference is not, times r."""
         return rounding(2 * self.count + 16, ball.unit, (x + x.amax(self.dims, keepdim=True)) * r)
 
-    def _within(self, box: Box, noise: Tensor | None) -> Box:
-        """No entry is further than sqrt(count - 1) deviations from the mean."""
-        most = torch.full_like(box.centre, math.sqrt(self.count - 1) * (1 + 1e-9))
+    def _within(self, ball: Ball, box: Box, noise: Tensor | None, r: Tensor, x: Tensor) -> Box:
+        """No entry is further than sqrt(count - 1) deviations from the mean; r may be off, too."""
+        steps, merges = min(self.count, 64), 1 + math.log2(self.count) / 4
+        off = (steps + 1) * ball.unit * x.amax(self.dims, keepdim=True) * r
+        off = 8 * merges * (off + off.square()) + (self.count + 32) * ball.unit
+        most = math.sqrt(self.count - 1) * (1 + 1e-9 + off) + torch.zeros_like(box.centre)
         most = most if noise is None else most + noise
         low, high = torch.maximum(box.low, -most), torch.minimum(box.high, most)
         return Box((low + high) / 2, (high - low) / 2)
@@ -127,13 +130,14 @@ class NormalisedOp(Operator):
         if product.spread is None:
             return product
         noise = self._noise(ball, r.size, x.size) if ball.unit else None
-        return self._within(product if noise is None else product.widened(noise), noise)
+        wider = product if noise is None else product.widened(noise)
+        return self._within(ball, wider, noise, r.size, x.size)
 
     def linear(self, ball: Ball, *inputs: LinearBound, side: Tensor | None = None) -> LinearBound:
         del side
         c, r, x = inputs
         product, noise = linear_product(c, r, ball), self._noise(ball, r.size, x.size)
-        box = self._within(product.box.widened(noise), noise)
+        box = self._within(ball, product.box.widened(noise), noise, r.size, x.size)
         return linear_bound(product.centre, product.slope, product.spread + noise, ball, box)
 
     def jacobian(self, values: Sequence[Box], jacobians: Sequence[Box]) -> Box:
