@@ -6,10 +6,9 @@ import os
 import warnings
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from difflib import get_close_matches
 from numbers import Real
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,12 +16,18 @@ from torch import Tensor
 
 from r2et.checks import check_k
 from r2et.data.column import Column, Kind
-from r2et.data.column_inference import Index, NoFeatureError, in_order, infer
+from r2et.data.column_inference import Index, in_order
 from r2et.data.csv_dialect import UNSTATED, CsvDialect, stated_dialect
 from r2et.data.dataset import Data, Origin
 from r2et.data.numerals import same_number
 from r2et.data.raw_table import RawTable, SchemaRows
 from r2et.data.schema import Schema
+from r2et.data.table_columns import (
+    MAX_CATEGORIES,
+    column_name,
+    inferred_columns,
+    kinds_by_name,
+)
 from r2et.data.values import Labels, label
 from r2et.defaults import K
 from r2et.errors import printable, require
@@ -41,7 +46,7 @@ def load_table(
     k: int | None = None,
     seed: int = 0,
     parts: tuple[float, float, float] = (0.70, 0.15, 0.15),
-    max_categories: int = 50,
+    max_categories: int = MAX_CATEGORIES,
     decimal: str | None = None,
     thousands: str | None = None,
     missing: Sequence[Any] | None = None,
@@ -61,41 +66,33 @@ def load_table(
     stated = stated_dialect(where, decimal, thousands, missing)
     listed = isinstance(drop, Collection) and not isinstance(drop, str)
     require(listed, where, "drop", "a list of column names", drop)
-    mapped = kinds is None or isinstance(kinds, Mapping)
-    require(mapped, where, "kinds", "a dictionary of kinds by column name", kinds)
     unread = {str(name) for name in drop}
     table = open_table(where, source, stated, UNSTATED, lambda name: name not in unread)
-    target = _column_name(table, target, "target")
-    kinds = {_column_name(table, name, "column name"): kind for name, kind in (kinds or {}).items()}
-    drop = [_column_name(table, name, "column name") for name in drop]
+    target = column_name(table, target, "target")
+    kinds = kinds_by_name(table, kinds)
+    drop = [column_name(table, name, "column name") for name in drop]
     require(target not in (*kinds, *drop), where, "target", "no feature or dropped column", target)
-    for kind in kinds.values():
-        known = isinstance(kind, Column) or kind in get_args(Kind)
-        require(known, where, "kinds", f"of {', '.join(get_args(Kind))}, or a Column", kind)
     many = isinstance(max_categories, int) and max_categories > 1
     require(many, where, "max_categories", "a whole number from 2", max_categories)
 
     labels = table.labels(target, table.sure)
     classes = _classes(labels, target, positive)
     shuffled = _split(labels, classes, seed, parts)
-    columns, dropped = [], [(name, "as asked") for name in dict.fromkeys(drop)]
+    dropped = [(name, "as asked") for name in dict.fromkeys(drop)]
     if weights is not None:
-        weights = _column_name(table, weights, "weights")
+        weights = column_name(table, weights, "weights")
         require(weights != target, where, "weights", "another column than the target", weights)
         dropped.append((weights, "it weighs the rows"))
-    for name in table.names:
-        if name in (target, weights) or name in drop:
-            continue
-        try:
-            columns.append(_column(table, name, kinds.get(name), shuffled, max_categories))
-        except NoFeatureError as reason:
-            dropped.append((name, str(reason)))
+    names = [name for name in table.names if name not in (target, weights, *drop)]
+    rest = np.concatenate(shuffled[1:])
+    columns, unused = inferred_columns(table, names, kinds, shuffled[0], rest, most=max_categories)
+    dropped += unused
     reasons = "; ".join(f"{name}: {reason}" for name, reason in dropped) or "no other column"
     expected = "one with at least two features besides the target"
     require(sum(len(c.features) for c in columns) > 1, where, "the table", expected, reasons)
 
     remembered = _remembered(stated, table)
-    schema = Schema(tuple(columns), target, tuple(classes), tuple(dropped), remembered)
+    schema = Schema(columns, target, tuple(classes), tuple(dropped), remembered)
     order = np.concatenate(shuffled)
     x = schema.encode(SchemaRows(table, schema, order), where)
     y = schema.encode_target(Labels(labels.names, labels.codes[order]), where)
@@ -142,25 +139,6 @@ def _remembered(stated: CsvDialect, table: RawTable) -> CsvDialect:
     detected = CsvDialect(*table.marks) if table.marks.decimal == "," else UNSTATED
     marks = stated if stated.marks else detected
     return CsvDialect(marks.decimal, marks.thousands, stated.missing)
-
-
-def _column(
-    table: RawTable, name: str, kind: Kind | Column | None, parts: list[Index], most: int
-) -> Column:
-    if isinstance(kind, Column):
-        require(kind.name == name, table.where, "kinds", f"a Column named {name!r}", kind.name)
-        return kind
-    return infer(table, name, kind, parts[0], np.concatenate(parts[1:]), most=most)
-
-
-def _column_name(table: RawTable, name: Any, role: str) -> str:
-    """The name as text: DataFrames may have whole numbers or tuples for names."""
-    text = name if name is None or isinstance(name, str) else str(name)
-    near = get_close_matches(str(name), table.names, n=1, cutoff=0.5)
-    hint = f" (did you mean {near[0]!r}?)" if near else ""
-    shown = ", ".join(table.names[:20]) + (", ..." if len(table.names) > 20 else "")
-    require(text in table.names, table.where, role, f"one of {shown}{hint}", name)
-    return str(text)
 
 
 def _classes(labels: Labels, target: str, positive: str | int | None) -> list[str]:
