@@ -78,7 +78,7 @@ def test_a_frame_keeps_its_names(table, fitted):
     x, _ = table
     assert list(fitted.feature_names_in_) == list(x.columns)
     assert list(fitted.classes_) == ["bad", "good"]
-    found = fitted.reasons(x)
+    found = fitted.top_features(x)
     assert len(found) == len(x)
     assert all(len(set(row)) == 3 for row in found)
     named = pd.Series([name for row in found for name in row]).value_counts()
@@ -91,7 +91,7 @@ def test_a_frame_keeps_its_names(table, fitted):
 
 def test_arrays_have_numbered_reasons(table):
     x, y = table
-    found = vanilla(epochs=1, random_state=0).fit(x.to_numpy(), y).reasons(x.to_numpy()[:2])
+    found = vanilla(epochs=1, random_state=0).fit(x.to_numpy(), y).top_features(x.to_numpy()[:2])
     assert {name[0] for row in found for name in row} == {"x"}
 
 
@@ -156,7 +156,7 @@ def test_one_feature_is_its_own_reason():
     x = np.linspace(0, 1, 40)[:, None]
     found = R2ETClassifier(recipe="r2et-ball", epochs=60, random_state=0).fit(x, x[:, 0] > 0.5)
     assert found.explain(x).shape == (40, 1)
-    assert found.reasons(x[:1]) == [["x0"]]
+    assert found.top_features(x[:1]) == [["x0"]]
     assert found.score(x, x[:, 0] > 0.5) > 0.9
 
 
@@ -218,7 +218,7 @@ def test_flags_that_only_rows_set_aside_tell_apart_do_no_harm(monkeypatch, chose
         parts.append(data)
         return fit(network, data, *rest, **settings)
 
-    monkeypatch.setattr("r2et.estimator.fit", noted)
+    monkeypatch.setattr("r2et.estimator.classifier.fit", noted)
     model = R2ETClassifier(3, chosen, 0.1, random_state=0, epochs=30)
     flags = np.ones((len(x), 8))
     table = np.concatenate([x, flags], 1)
@@ -429,8 +429,8 @@ def test_every_training_row_has_its_own_weight(table, monkeypatch):
     def boosted(rows, _, weights, **__):
         given.append((torch.from_numpy(rows[:, 0]), weights))
 
-    monkeypatch.setattr("r2et.estimator.fit", noted)
-    monkeypatch.setattr("r2et.estimator.fit_boosting", boosted)
+    monkeypatch.setattr("r2et.estimator.classifier.fit", noted)
+    monkeypatch.setattr("r2et.estimator.classifier.fit_boosting", boosted)
     first = MinMaxScaler().fit_transform(x)[:, 0]
     model = vanilla(epochs=1, validation_fraction=0.3).fit(x, y, 1 + first)
     assert len(given) == 2
@@ -454,7 +454,7 @@ def test_sparse_rows_are_written_out_or_refused(table, kind, monkeypatch):
     dense = vanilla(epochs=1, random_state=0).fit(rows, y)
     same = vanilla(epochs=1, random_state=0).fit(kind(rows), y)
     assert np.array_equal(same.predict_proba(kind(rows)), dense.predict_proba(rows))
-    monkeypatch.setattr("r2et.estimator.DENSE", 100)
+    monkeypatch.setattr("r2et.estimator.training_rows.DENSE", 100)
     sentence = r"^R2ETClassifier: X must be dense, or a sparse matrix of at most 100 numbers"
     with pytest.raises(InputError, match=sentence + r".*, got 600 rows of 6 features\.$"):
         same.predict(kind(rows))
@@ -473,12 +473,12 @@ def test_a_pipeline_names_features_by_the_step_before(table):
     pipe = make_pipeline(encoded, vanilla(k=2, epochs=1, random_state=0)).fit(x, y)
     names = ["home_own", "home_rent", "income", "debt"]
     assert list(pipe.get_feature_names_out()) == names
-    assert pipe[-1].reasons(pipe[:-1].transform(x[:1]))[0][0].startswith("x")
+    assert pipe[-1].top_features(pipe[:-1].transform(x[:1]))[0][0].startswith("x")
     encoded.set_params(words__sparse_output=False)
     named = make_pipeline(encoded, vanilla(k=2, epochs=1, random_state=0))
     named.set_output(transform="pandas").fit(x, y)
     assert list(named[-1].feature_names_in_) == names == list(named.get_feature_names_out())
-    assert set(named[-1].reasons(named[:-1].transform(x[:5]))[0]) < set(names)
+    assert set(named[-1].top_features(named[:-1].transform(x[:5]))[0]) < set(names)
     assert list(clone(named).fit(x, y).get_feature_names_out()) == names
     with pytest.raises(InputError, match=r"input_features must be 4 names, got shape \(1,\)"):
         named[-1].get_feature_names_out(["a"])

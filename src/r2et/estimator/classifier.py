@@ -1,4 +1,4 @@
-"""The face for scikit-learn: a classifier whose explanations hold still."""
+"""R2ETClassifier: numbers or a table of any cells in, a network whose reasons hold still out."""
 
 from __future__ import annotations
 
@@ -8,22 +8,33 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import torch
-from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_random_state
+from sklearn.utils import check_array, check_consistent_length, check_random_state, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
-from torch import Tensor, nn
+from torch import Tensor
 
 from r2et.audit import Audit, audit
 from r2et.audit.subject import Subject
-from r2et.data import Data, Origin, Split
+from r2et.data import Column, Data, Origin, Schema, Split
+from r2et.data.column import Kind
 from r2et.defaults import RADIUS, RECIPE, K
 from r2et.errors import require
+from r2et.estimator.encoding import (
+    Encoding,
+    NumberEncoding,
+    TableEncoding,
+    check_one_category,
+    is_frame,
+    is_table,
+)
+from r2et.estimator.training_rows import dense, held_out, row_weights, silence
 from r2et.explain import Explainer, Gradient
 from r2et.models import MLP
 from r2et.models.output import batched_logits
 from r2et.rank import ranking
+from r2et.reason import Reasons
+from r2et.reason import reasons as find_reasons
 from r2et.region import L2
 from r2et.train import Recipe, fit
 from r2et.train import recipe as find_recipe
@@ -36,8 +47,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 WHERE = "R2ETClassifier"
-DENSE = 2**26  # numbers that a sparse X is written out to: half a gigabyte
-FARTHEST = 1e6  # scaled features beyond it would make float32 and float64 networks disagree
 
 
 class R2ETClassifier(ClassifierMixin, BaseEstimator):
@@ -48,6 +57,10 @@ class R2ETClassifier(ClassifierMixin, BaseEstimator):
     everything about explanations, is in these units: a score is the change of the log-odds of the
     predicted class over a feature's whole range. A feature that is constant in the rows trained on
     has no influence, and score 0.
+
+    Or a DataFrame with texts, categories, flags, dates or missing cells: its columns are then
+    inferred and encoded as load_table does, categories one-hot, and later rows are read by the
+    same schema. Features are those of the encoded rows (`get_feature_names_out`).
 
     k: how many reasons a person looks at; of n features at most n - 1 count.
     recipe: a name of r2et.train.RECIPES, or a Recipe.
@@ -62,12 +75,20 @@ class R2ETClassifier(ClassifierMixin, BaseEstimator):
     class_weight: what rows of each class count for in the loss, as {label: weight}; "balanced", as
         if every class had as many rows; None, all alike.
     baselines: fit logistic regression and boosting on the same rows too, for `audit` to compare.
+    kinds: of a DataFrame, a kind ("category", "integer", ...) or a whole Column for columns that
+        would be inferred wrongly; given, also one of numbers alone is read as a table.
+    groups: of numbers, lists of features (names or places) that are the categories of one column,
+        such as OneHotEncoder's; by default found by their names, () says that there are none.
 
     After fit:
     classes_, n_features_in_, feature_names_in_ (of a DataFrame): as scikit-learn has them.
     k_: how many reasons count.
     network_: float64, takes `inputs(X)`.
-    feature_low_, feature_range_: the scaling.
+    feature_low_, feature_range_: the scaling of each encoded feature.
+    schema_: the columns, with their kinds, units and categories, as Feasible takes it; None where
+        numbers cannot be said as a table's (a single feature, names that are the same).
+    groups_: features that are the categories of one column.
+    encoding_: what makes features of rows.
     history_: one entry per epoch.
     trained_: the network with fingerprints of the rows it was trained on, for `audit`.
     boosting_: the boosting to compare with; None without baselines, or of very many classes.
@@ -87,6 +108,8 @@ class R2ETClassifier(ClassifierMixin, BaseEstimator):
         progress: bool = False,
         class_weight: Literal["balanced"] | Mapping[Any, float] | None = None,
         baselines: bool = True,
+        kinds: Mapping[str, Kind | Column] | None = None,
+        groups: Sequence[Sequence[int | str]] | None = None,
     ) -> None:
         self.k = k
         self.recipe = recipe
@@ -99,6 +122,8 @@ class R2ETClassifier(ClassifierMixin, BaseEstimator):
         self.progress = progress
         self.class_weight = class_weight
         self.baselines = baselines
+        self.kinds = kinds
+        self.groups = groups
 
     def fit(
         self,
@@ -106,40 +131,43 @@ class R2ETClassifier(ClassifierMixin, BaseEstimator):
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
     ) -> R2ETClassifier:
-        """Train on rows X (rows, features) and their labels y.
+        """Train on rows X (rows, features), or a table of any cells, and their labels y.
 
         sample_weight: (rows,) what each counts for in the loss; one of weight 0 is as if it were
         not there. Penalties look at all others alike.
         """
-        X, y = validate_data(self, X, y, dtype=np.float64, accept_sparse="csr")  # noqa: N806
-        rows, labels = _dense(X), np.asarray(y)
+        rows, labels = self._table(X, y) if self._is_table(X) else self._numbers(X, y)
         check_classification_targets(labels)
         own: NDArray[np.float64] | None = None
         if sample_weight is not None:
             given = _check_sample_weight(sample_weight, rows, ensure_non_negative=True)
             counted = given > 0
-            rows, labels, own = rows[counted], labels[counted], given[counted]
+            rows = rows.loc[counted] if is_frame(rows) else rows[counted]
+            labels, own = labels[counted], given[counted]
         whole = isinstance(self.k, int | np.integer) and not isinstance(self.k, bool)
         require(whole and self.k > 0, WHERE, "k", "a positive whole number", self.k)
         share = self.validation_fraction
         is_valid = isinstance(share, int | float) and 0 <= share < 1
         require(is_valid, WHERE, "validation_fraction", "in [0, 1)", share)
         self.classes_, codes = np.unique(labels, return_inverse=True)
-        weights = self._weights(codes, own)
+        weights = row_weights(self.class_weight, self.classes_, codes, own)
         only = f"one class, {self.classes_[0]}"
         require(len(self.classes_) > 1, WHERE, "y", "of two classes or more", only)
         chosen = find_recipe(self.recipe)
-        n = rows.shape[1]
-        self.k_ = max(1, min(int(self.k), n - 1))
-        self._learn_scale(rows)
-        if n == 1:  # one reason cannot change places: nothing to hold still
-            chosen = find_recipe(chosen, weight=0.0)
         random = check_random_state(self.random_state)
         seed = int(random.randint(np.iinfo(np.int32).max))
+        held = held_out(codes, self.validation_fraction, random)
+        self.encoding_ = self._encoding(rows, held)
+        n = len(self.encoding_.names)
+        of_reasons = chosen.penalty is not None and chosen.penalty.of_reasons
+        ranked = self.encoding_.columns if of_reasons else n
+        self.k_ = max(1, min(int(self.k), ranked - 1))
+        if ranked == 1:  # one reason cannot change places: nothing to hold still
+            chosen = find_recipe(find_recipe("vanilla") if of_reasons else chosen, weight=0.0)
         y_codes = torch.from_numpy(codes.astype(np.int64))
-        data, trained_on = self._data(self._scaled(rows).float(), y_codes, random)
-        weights = None if weights is None else weights[trained_on]
-        seen = SeenRows.of(data if trained_on.sum() < len(codes) else _without_val(data))
+        data = self._data(self.encoding_(rows).float(), y_codes, held)
+        weights = None if weights is None else weights[~held]
+        seen = SeenRows.of(data if held.any() else _without_val(data))
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             widths = (chosen.hidden or (32,)) if self.hidden is None else self.hidden
@@ -147,7 +175,7 @@ class R2ETClassifier(ClassifierMixin, BaseEstimator):
         constant = data.train.x.amax(0) == data.train.x.amin(0)
         for part in (data.train, data.val):  # one that only a row set aside tells apart is no bias
             part.x[:, constant] = 0
-        _silence(network, constant)
+        silence(network, constant)
         trained = fit(
             network,
             data,
@@ -163,7 +191,7 @@ class R2ETClassifier(ClassifierMixin, BaseEstimator):
         )
         # In float64 a row's outcome does not depend on the rows it is computed with.
         self.network_ = trained.model.double()
-        _silence(self.network_, constant)
+        silence(self.network_, constant)
         self.history_ = trained.history
         assert trained.trained is not None
         self.trained_ = replace(trained.trained, model=self.network_, seen=seen)
@@ -198,10 +226,28 @@ class R2ETClassifier(ClassifierMixin, BaseEstimator):
         They are of the scaled features: divide by feature_range_ for the effect of one raw unit.
         """
         scores = self._explainer()(self._network(), self.inputs(X))
-        return np.asarray(scores[:, : self.n_features_in_].numpy())
+        return np.asarray(scores[:, : len(self.encoding_.names)].numpy())
 
-    def reasons(self, X: ArrayLike) -> list[list[str]]:  # noqa: N803
-        """For each row the names of its k_ strongest features, strongest first.
+    def reasons(self, X: ArrayLike, **settings: Any) -> Reasons:  # noqa: N803
+        """The few columns that pushed each row toward a class, in words and units: r2et.reasons.
+
+        settings: those of r2et.reasons, such as region=Feasible(model.schema_, moves={"age": 2}).
+        toward is one of classes_, reference are rows as X; k is by default the classifier's, which
+        here counts columns.
+        """
+        self._network()
+        where = f"{WHERE}.reasons"
+        wanted: dict[str, Any] = {"k": int(self.k), **settings}
+        x = self.inputs(X)
+        check_one_category(where, self.encoding_, x)
+        if wanted.get("toward") is not None:
+            wanted["toward"] = int(self._codes([wanted["toward"]], where, "toward"))
+        if wanted.get("reference") is not None:
+            wanted["reference"] = self.inputs(wanted["reference"])
+        return find_reasons(self.trained_, x, **wanted)
+
+    def top_features(self, X: ArrayLike) -> list[list[str]]:  # noqa: N803
+        """For each row the names of its k_ strongest features by `explain`, strongest first.
 
         Without column names, features are called x0, x1, ...
         """
@@ -210,22 +256,22 @@ class R2ETClassifier(ClassifierMixin, BaseEstimator):
         return [[names[i] for i in row] for row in order.tolist()]
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[Any]:
-        """Names of what `explain` scores, those of the features; a Pipeline asks it last of all.
+        """Names of what `explain` scores, one per encoded feature; a Pipeline asks it last of all.
 
         input_features: by default feature_names_in_, or else x0, x1, ...
         """
         check_is_fitted(self)
         own = getattr(self, "feature_names_in_", None)
+        encoded = np.asarray(self.encoding_.names, dtype=object)
         if input_features is None:
-            numbered = [f"x{i}" for i in range(self.n_features_in_)]
-            return np.asarray(numbered if own is None else own, dtype=object)
+            return encoded
         names = np.asarray(input_features, dtype=object)
         is_valid = names.shape == (self.n_features_in_,)
         where, name = f"{WHERE}.get_feature_names_out", "input_features"
         require(is_valid, where, name, f"{self.n_features_in_} names", f"shape {names.shape}")
         same = own is None or list(own) == list(names)
         require(same, where, name, "equal to feature_names_in_", names[:3].tolist())
-        return names
+        return encoded if isinstance(self.encoding_, TableEncoding) else names
 
     def audit(
         self,
@@ -243,17 +289,18 @@ class R2ETClassifier(ClassifierMixin, BaseEstimator):
         cannot be audited.
         """
         self._network()
-        several = self.n_features_in_ > 1
+        several = len(self.encoding_.names) > 1
         require(several, f"{WHERE}.audit", "X", "of two features or more", "one")
-        wanted = {
+        named = hasattr(self, "feature_names_in_")
+        wanted: dict[str, Any] = {
             "k": self.k_,
             "explainer": self._explainer(),
             "region": L2(self.radius),
-            "names": getattr(self, "feature_names_in_", None),
+            "names": self.encoding_.names if named else None,
             "classes": [str(label) for label in self.classes_],
             "name": WHERE,
         }
-        labels = None if y is None else self._codes(y)
+        labels = None if y is None else self._codes(y, f"{WHERE}.audit", "y")
         subject = Subject(self.network_, self.trained_, self.boosting_)
         wanted = {**wanted, **settings, "all_rows": all_rows}
         return audit(subject, self.inputs(X), labels, **wanted)
@@ -264,8 +311,32 @@ class R2ETClassifier(ClassifierMixin, BaseEstimator):
         A single feature gets a second one beside it that is always 0.
         """
         check_is_fitted(self)
+        if isinstance(self.encoding_, TableEncoding):
+            got = type(X).__name__
+            require(is_frame(X), WHERE, "X", "a DataFrame with the columns of fit", got)
+            return self.encoding_(validate_data(self, X, reset=False, skip_check_array=True))
         X = validate_data(self, X, dtype=np.float64, accept_sparse="csr", reset=False)  # noqa: N806
-        return self._scaled(_dense(X))
+        return self.encoding_(dense(X))
+
+    @property
+    def schema_(self) -> Schema | None:
+        """The columns in words and units."""
+        return self.encoding_.schema
+
+    @property
+    def groups_(self) -> tuple[tuple[int, ...], ...]:
+        """Features that are the categories of one column."""
+        return self.encoding_.groups
+
+    @property
+    def feature_low_(self) -> NDArray[np.float64]:
+        """Raw value of each feature that is 0 for the network."""
+        return self.encoding_.low
+
+    @property
+    def feature_range_(self) -> NDArray[np.float64]:
+        """Raw units between 0 and 1."""
+        return self.encoding_.size
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -279,99 +350,64 @@ class R2ETClassifier(ClassifierMixin, BaseEstimator):
     def _explainer(self) -> Explainer:
         return Gradient() if self.explainer is None else self.explainer
 
-    def _codes(self, y: ArrayLike) -> Tensor:
+    def _codes(self, y: ArrayLike, where: str, name: str) -> Tensor:
         labels = np.asarray(y)
         strange = sorted(set(labels.tolist()) - set(self.classes_.tolist()), key=str)
         known = ", ".join(map(str, self.classes_))
-        require(not strange, f"{WHERE}.audit", "y", f"of {known}", strange[:1])
+        require(not strange, where, name, f"of {known}", strange[:1])
         return torch.from_numpy(np.searchsorted(self.classes_, labels))
 
-    def _learn_scale(self, rows: NDArray[np.float64]) -> None:
-        """Least value and range of each feature; a constant one has range 1."""
-        low, high = rows.min(0), rows.max(0)
-        # Halves, since the difference of two huge numbers may be too large to be one.
-        half = np.minimum(high / 2 - low / 2, np.finfo(np.float64).max / 2)
-        self.feature_low_, self.feature_range_ = low, np.where(half > 0, 2 * half, 1.0)
+    def _is_table(self, X: Any) -> bool:  # noqa: N803
+        """Whether rows are read by a schema: cells that are no numbers, gaps, or kinds given."""
+        if self.kinds is not None:
+            require(is_frame(X), WHERE, "kinds", "left out unless X is a DataFrame", self.kinds)
+            return True
+        return is_table(X)
 
-    def _scaled(self, rows: NDArray[np.float64]) -> Tensor:
-        moved = (rows / 2 - self.feature_low_ / 2) / (self.feature_range_ / 2)
-        scaled = torch.from_numpy(moved.clip(-FARTHEST, FARTHEST))
-        return scaled if scaled.shape[1] > 1 else torch.cat([scaled, torch.zeros_like(scaled)], 1)
+    def _table(self, X: Any, y: ArrayLike) -> tuple[Any, NDArray[Any]]:  # noqa: N803
+        """A DataFrame as it is, and labels (rows,)."""
+        expected = "None for a table of other cells than numbers, whose columns are known"
+        require(self.groups is None, WHERE, "groups", expected, self.groups)
+        rows, labels = validate_data(self, X, y, skip_check_array=True)
+        checked = check_array(labels, ensure_2d=False, dtype=None, input_name="y", estimator=self)
+        labels = column_or_1d(checked, warn=True)
+        check_consistent_length(rows, labels)
+        # By place from here on: an index may name several rows.
+        return rows.reset_index(drop=True), np.asarray(labels)
 
-    def _weights(
-        self, codes: NDArray[np.int64], sample_weight: NDArray[np.float64] | None
-    ) -> NDArray[np.float64] | None:
-        """(rows,) what each row counts for, of its own and of its class; None: all alike."""
-        given = self.class_weight
-        if given is None:
-            return sample_weight
-        weights = np.ones(len(codes)) if sample_weight is None else sample_weight
-        name, expected = "class_weight", "None, 'balanced' or {label: weight}"
-        if isinstance(given, str):
-            require(given == "balanced", WHERE, name, expected, given)
-            masses = np.bincount(codes, weights=weights)
-            by_class = weights.sum() / (len(masses) * masses)
-            return np.asarray(weights * by_class[codes])
-        require(isinstance(given, Mapping), WHERE, name, expected, given)
-        known = self.classes_.tolist()
-        strange = [label for label in given if label not in known]
-        labels = ", ".join(map(str, known))
-        require(not strange, WHERE, name, f"of the labels {labels}", strange[:1])
-        by_class = np.array([given.get(label, 1.0) for label in known], dtype=np.float64)
-        is_valid = bool((np.isfinite(by_class) & (by_class >= 0)).all() and by_class.any())
-        require(is_valid, WHERE, name, "of finite weights from 0 on, not all 0", given)
-        return np.asarray(weights * by_class[codes])
+    def _numbers(self, X: ArrayLike, y: ArrayLike) -> tuple[Any, NDArray[Any]]:  # noqa: N803
+        """Rows (rows, features) float64, and labels (rows,)."""
+        X, y = validate_data(self, X, y, dtype=np.float64, accept_sparse="csr")  # noqa: N806
+        return dense(X), np.asarray(y)
 
-    def _data(
-        self, x: Tensor, y: Tensor, random: np.random.RandomState
-    ) -> tuple[Data, NDArray[np.bool_]]:
-        """Training and validation rows, split within each class; the rows of both if none are.
+    def _encoding(self, rows: Any, held: NDArray[np.bool_]) -> Encoding:
+        """What the rows of fit teach about columns, scales and categories."""
+        if is_frame(rows):
+            return TableEncoding.of(WHERE, rows, self.kinds, np.flatnonzero(held))
+        own = getattr(self, "feature_names_in_", None)
+        names = [f"x{i}" for i in range(rows.shape[1])] if own is None else list(own)
+        return NumberEncoding.of(WHERE, rows, names, self.groups)
 
-        With it (rows,), which are to train on.
-        """
-        held = np.zeros(len(y), dtype=bool)
-        for label in range(len(self.classes_)):
-            own = random.permutation(np.flatnonzero(y.numpy() == label))
-            held[own[: int(self.validation_fraction * len(own))]] = True
+    def _data(self, x: Tensor, y: Tensor, held: NDArray[np.bool_]) -> Data:
+        """Training and validation rows; the training rows twice if none are set aside."""
         val = torch.from_numpy(held if held.any() else ~held)
         train = torch.from_numpy(~held)
-        names = tuple(f"x{i}" for i in range(x.shape[1]))
-        data = Data(
+        encoding = self.encoding_
+        single = x.shape[1] != len(encoding.names)
+        return Data(
             name="table",
             train=Split(x[train], y[train]),
             val=Split(x[val], y[val]),
             test=Split(x[:0], y[:0]),
-            names=names,
-            groups=(),
+            names=(*encoding.names, "nothing") if single else encoding.names,
+            groups=encoding.groups,
             k=self.k_,
             source=Origin("rows given to fit"),
             classes=tuple(map(str, self.classes_)),
+            schema=None if single else encoding.schema,
         )
-        return data, ~held
-
-
-def _dense(rows: Any) -> NDArray[np.float64]:
-    """Rows as an array; a sparse matrix is written out where that is not too much."""
-    if not issparse(rows):  # in one layout: sums of another differ in their last bits
-        return np.ascontiguousarray(rows)
-    size = rows.shape[0] * rows.shape[1]
-    expected = f"dense, or a sparse matrix of at most {DENSE} numbers with its zeros"
-    got = f"{rows.shape[0]} rows of {rows.shape[1]} features"
-    require(size <= DENSE, WHERE, "X", expected, got)
-    return np.asarray(rows.toarray())
 
 
 def _without_val(data: Data) -> Data:
     """The same, its training rows not called validation rows too."""
     return replace(data, val=Split(data.val.x[:0], data.val.y[:0]))
-
-
-def _silence(network: nn.Module, features: Tensor) -> None:
-    """Weights 0 for features that are constant in training: whatever they are, they are no reason.
-
-    A loss does not move these weights, the features being 0; left as drawn they would be part of
-    every explanation, and a penalty may move them.
-    """
-    first = next(module for module in network.modules() if isinstance(module, nn.Linear))
-    with torch.no_grad():
-        first.weight[:, features] = 0
