@@ -10,6 +10,7 @@ from nets import make, mlp, randn
 from r2et import audit
 from r2et.attack import ERAttack, MinimumNorm, StrongAttack
 from r2et.audit import Audit
+from r2et.audit.run import score_names
 from r2et.errors import InputError
 from r2et.explain import CallableExplainer, Captum, Gradient, IntegratedGradients
 from r2et.models import MLP
@@ -158,3 +159,12 @@ def test_a_bad_explainer_gets_a_sentence(explainer, sentence):
     with pytest.raises(InputError) as caught:
         audit(MODEL, X, k=2, explainer=explainer)
     assert str(caught.value).startswith(sentence)
+
+
+def test_scores_of_columns_have_the_columns_names():
+    features = ("age", "pay", "pay: missing", "job: clerk", "job: cook")
+    groups = ((1, 2), (3, 4))
+    assert score_names(Gradient(groups=groups), features, 3) == ["age", "pay", "job"]
+    assert score_names(Gradient(), features, 5) == list(features)
+    assert score_names(Gradient(), features, 2) is None
+    assert score_names(Gradient(groups=groups), None, 3) is None

@@ -8,7 +8,7 @@ import math
 import os
 import platform
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
 from typing import Any, Literal
 
@@ -42,12 +42,14 @@ from r2et.audit.subgroups import calibration, check_by, check_ids, grouped_by
 from r2et.audit.subject import Subject
 from r2et.audit.summary import curve, summarize
 from r2et.checks import as_real, as_whole, check_k
+from r2et.data.dataset import common_name
 from r2et.defaults import BUDGET, RADIUS
 from r2et.engine import Engine, Lost
 from r2et.engine import engine as open_engine
 from r2et.errors import R2ETError, require
 from r2et.explain import Explainer, as_explainer
 from r2et.explain.callable_explainer import ScoresFunction
+from r2et.explain.grouping import column_of
 from r2et.metrics.faithfulness_inputs import baseline_of
 from r2et.models.logits_check import check_logits
 from r2et.models.output import batched_logits
@@ -133,7 +135,6 @@ def audit(
         k = trained.k if k is None else k
         region = L2(trained.radius) if region is None else region
         classes = (trained.classes or None) if classes is None else classes
-        names = (trained.names or None) if names is None and explainer is None else names
         schema = trained.schema if schema is None else schema
     region = L2(RADIUS) if region is None else region
     require(k is not None, WHERE, "k", "given for a model whose training is not known", "nothing")
@@ -171,7 +172,9 @@ def audit(
         check_table(schema, source.first[0].numel())
     check_logits(WHERE, model, source.first)
     scores = explainer(model, source.first)
-    names = _names("names", source.names if names is None else names, scores.shape[1], "score")
+    known = source.names or (None if trained is None else trained.names)
+    names = score_names(explainer, known, scores.shape[1]) if names is None else names
+    names = _names("names", names, scores.shape[1], "score")
     count = max(2, batched_logits(model, source.first, WHERE).shape[1])
     classes = _names("classes", classes, count, "class of the model")
     two = cutoff is None or count == 2
@@ -310,6 +313,20 @@ def _notes(explainer: Explainer) -> list[str]:
     """What a reader must know beside the figures."""
     notes = (gradients_note(explainer),)
     return [note for note in notes if note is not None]
+
+
+def score_names(explainer: Explainer, features: Sequence[str] | None, n: int) -> list[str] | None:
+    """Names of n scores, from those of x's features: their own, or those of their columns."""
+    if not features:
+        return None
+    groups = getattr(explainer, "groups", None)
+    if groups is None:
+        return list(features) if len(features) == n else None
+    place = column_of(groups, len(features)).tolist()
+    columns: dict[int, list[str]] = {}
+    for name, column in zip(features, place, strict=True):
+        columns.setdefault(column, []).append(name)
+    return [names[0] if len(names) == 1 else common_name(names) for names in columns.values()]
 
 
 def _names(name: str, names: Iterable[Any] | None, n: int, expected: str) -> list[str] | None:

@@ -168,7 +168,12 @@ def check_parts(data: Data) -> None:
 
 
 def common_name(names: Sequence[str]) -> str:
-    """What names of one column's features have in common: "job: clerk", "job: cook" -> "job"."""
+    """What names of one column's features have in common: "job: clerk", "job: cook" -> "job".
+
+    So has a number with its missing-flag: "pay", "pay: missing" -> "pay".
+    """
+    if all(name.startswith(f"{names[0]}: ") for name in names[1:]):
+        return names[0]
     for mark in (": ", "=", "_"):
         heads = {name.rpartition(mark)[0] for name in names}
         if len(heads) == 1 and "" not in heads:
