@@ -212,7 +212,10 @@ def test_the_command(folder, table, tmp_path):
         ),
         (["--html", "page.pdf"], "reasons: html must be a file that ends in .html, got page.pdf."),
         (["--row", "p99"], "reasons: row must be one of the rows (0, 1, 2, 3, 4, ...), got p99."),
-        (["--only-refused"], "reasons: toward must be given with only_decided, got nothing."),
+        (
+            ["--only-refused"],
+            "reasons: toward must be given with --only-refused, as --toward refused",
+        ),
         (["--rows", "0"], "reasons: rows must be 1 or more, got 0."),
         (["--frozen", "age"], "reasons: frozen must be given with --moves, got age."),
     ],

@@ -181,6 +181,10 @@ class Column:
             self._refuse(where, unseen, known, repr(name[:80]))
         return codes
 
+    def lists(self, name: str) -> bool:
+        """Whether a label is one of the categories."""
+        return same_number(label(name)) in self._places()
+
     def _places(self) -> dict[str, int]:
         """Where each category is, by what labels of the same number have in common."""
         return {same_number(label(name)): i for i, name in enumerate(self.categories)}

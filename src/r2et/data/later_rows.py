@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
+from r2et.data.column import Column
 from r2et.data.csv_dialect import stated_dialect
 from r2et.data.raw_table import SchemaRows
 from r2et.data.schema import Schema
-from r2et.data.values import Labels
+from r2et.data.values import Labels, as_date
 from r2et.errors import printable, require
 
 WHERE = "apply_schema"
@@ -60,6 +61,40 @@ def apply_schema(
     _look_at_ranges(rows.outside, len(x))
     _look_at_others(schema, x)
     return x, None if labels is None else schema.encode_target(labels, WHERE)
+
+
+def lost_cells(schema: Schema, source: Any) -> list[dict[str, str]]:
+    """Of each row, by column, the cells that its features do not tell, as they are written.
+
+    These are numbers and dates beyond the range of the training, which are clipped to it, and
+    labels that are not listed and count as another.
+    """
+    from r2et.data.table_source import open_table  # brings pyarrow, which takes time
+
+    names = {column.name for column in schema.columns}
+    stated = stated_dialect(WHERE, None, None, None)
+    table = open_table(WHERE, source, stated, schema.dialect, names.__contains__)
+    rows = SchemaRows(table, schema, None, later=True)
+    lost: list[dict[str, str]] = [{} for _ in range(table.rows)]
+    for column in schema.columns:
+        cells = rows[column.name]
+        if isinstance(cells, Labels):
+            strange = [not column.lists(name) for name in cells.names]
+            gone = np.array([*strange, False])[cells.codes]
+            texts = {row: cells.names[cells.codes[row]] for row in np.flatnonzero(gone).tolist()}
+        else:
+            numbers = np.asarray(cells, dtype=np.float64)
+            gone = (numbers < column.low) | (numbers > column.high)
+            texts = {row: _text(column, float(numbers[row])) for row in np.flatnonzero(gone)}
+        for row, text in texts.items():
+            lost[row][column.name] = text
+    return lost
+
+
+def _text(column: Column, value: float) -> str:
+    if column.kind == "date":
+        return as_date(value)
+    return str(int(value)) if value.is_integer() else str(value)
 
 
 def _look_at_ranges(outside: Mapping[str, int], rows: int) -> None:

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import torch
-from torch import Tensor
-
 from r2et.audit.chosen_columns import chosen_column
-from r2et.audit.loading import LoadedModel, open_model, open_rows
+from r2et.audit.loading import LabelledRows, LoadedModel, open_model, open_rows
 from r2et.audit.moves import feasible_moves
-from r2et.errors import require
+from r2et.errors import InputError, require
 from r2et.files import check_writable
 from r2et.reason.columns import WHERE
 from r2et.reason.difference import ReasonsDifference, difference
 from r2et.reason.principal_reasons import reasons
 from r2et.reason.result import Reasons
+from r2et.reason.table_rows import TableRows
 from r2et.region import Region
 
 WRITTEN = (".csv", ".json", ".html")
@@ -60,7 +59,7 @@ class ReasonsCommand:
     cutoff: float | None = None
 
     def run(
-        self, outputs: Sequence[str | None], *, progress: bool, x: Tensor | None = None
+        self, outputs: Sequence[str | None], *, progress: bool, x: TableRows | None = None
     ) -> Reasons:
         """Open the model and the rows, and find the reasons; outputs are tried first.
 
@@ -71,8 +70,13 @@ class ReasonsCommand:
             require(Path(path).suffix in WRITTEN, WHERE, "out", expected, path)
             check_writable(WHERE, "out", path)
         require(self.rows is None or self.rows > 0, WHERE, "rows", "1 or more", self.rows)
-        opened = open_model(self.model)
+        with asked_by(WHERE):
+            opened = open_model(self.model)
         trained = opened.trained
+        expected = "given with --only-refused, as --toward refused"
+        require(
+            not self.only_decided or self.toward is not None, WHERE, "toward", expected, "nothing"
+        )
         table = trained is not None and trained.schema is not None
         require(table, WHERE, "MODEL", "a folder that `r2et train` wrote of a table", self.model)
         assert trained is not None
@@ -102,20 +106,24 @@ class ReasonsCommand:
             return None
         return feasible_moves(schema, self.moves, self.switches, self.frozen, where=WHERE)
 
-    def _rows(self, opened: LoadedModel) -> tuple[Tensor, list[Any]]:
+    def _rows(self, opened: LoadedModel) -> tuple[TableRows, list[Any]]:
         """The rows asked for, and what they are called."""
-        rows = open_rows(opened, self.data, where=WHERE)
+        rows = _read(opened, self.data)
         ids: list[Any] = list(range(len(rows.x)))
         if self.id_column is not None:
-            ids = chosen_column("id", self.id_column, opened, self.data, rows)
+            labelled = LabelledRows(rows.x, None)
+            with asked_by(WHERE):
+                ids = chosen_column("id", self.id_column, opened, self.data, labelled)
         if not self.chosen:
-            return rows.x, ids
-        places = {str(own): place for place, own in enumerate(ids)}
+            return rows, ids
+        places: dict[str, list[int]] = {}
+        for place, own in enumerate(ids):
+            places.setdefault(str(own), []).append(place)
         for name in self.chosen:
-            few = ", ".join(list(places)[:5]) + ", ..."
+            few = ", ".join(list(places)[:5]) + (", ..." if len(places) > 5 else "")
             require(name in places, WHERE, "row", f"one of the rows ({few})", name)
-        wanted = [places[name] for name in self.chosen]
-        return rows.x[torch.tensor(wanted)], [ids[place] for place in wanted]
+        wanted = [place for name in dict.fromkeys(self.chosen) for place in places[name]]
+        return rows.some(wanted), [ids[place] for place in wanted]
 
     def _toward(self, classes: Sequence[str]) -> str | int | None:
         """A class by its label, or by its number where no label reads so."""
@@ -160,22 +168,51 @@ class DiffCommand:
             return difference(*told)
         after = ReasonsCommand(self.new, **common)
         before = replace(after, model=self.old)
-        kept = open_rows(open_model(self.new), None, where="diff").x
+        require(self.id_column is None, "diff", "id", "given with DATA", self.id_column)
+        kept = TableRows(open_rows(open_model(self.new), None, where="diff").x)
         told = [each.run([out], progress=progress, x=kept) for each in (before, after)]
         return difference(*told)
 
 
 def _schema(folder: str) -> Any:
-    trained = open_model(folder).trained
+    with asked_by("diff"):
+        trained = open_model(folder).trained
     schema = None if trained is None else trained.schema
     return None if schema is None else [column.to_json() for column in schema.columns]
 
 
+def _read(opened: LoadedModel, data: str | None) -> TableRows:
+    """The rows of a file, all of them, or of a named data set, or the stored test rows."""
+    trained = opened.trained
+    table = data is not None and Path(data).is_file() and Path(data).suffix != ".npz"
+    if table and trained is not None and trained.schema is not None:
+        return TableRows.read(trained.schema, data)
+    return TableRows(open_rows(opened, data, where=WHERE).x)
+
+
 def _names(text: str | None, known: Sequence[str]) -> list[str]:
     """Names of columns with commas between; a name may hold a comma itself."""
-    if text is None or text in known:
-        return [] if text is None else [text]
-    return [name.strip() for name in text.split(",")]
+    names: list[str] = []
+    begun = ""
+    for piece in [] if text is None else text.split(","):
+        begun = f"{begun},{piece}" if begun else piece
+        goes_on = any(name.startswith(f"{begun.strip()},") for name in known)
+        if begun.strip() in known or not goes_on:
+            names.append(begun.strip())
+            begun = ""
+    return [*names, begun.strip()] if begun else names
+
+
+@contextmanager
+def asked_by(where: str) -> Iterator[None]:
+    """An error of the audit's readers begins with the command that was given."""
+    try:
+        yield
+    except InputError as error:
+        text = str(error)
+        if not text.startswith("audit: "):
+            raise
+        raise InputError(f"{where}: {text.removeprefix('audit: ')}") from error
 
 
 def write(result: Reasons | ReasonsDifference, path: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,11 +11,11 @@ from torch import Tensor, nn
 
 from r2et.audit.decision import AtCutoff
 from r2et.audit.subject import Subject
-from r2et.checks import check_input
 from r2et.errors import require
 from r2et.models.output import batched_logits, classes, log_odds
 from r2et.reason.baseline import Baseline, baseline_of
 from r2et.reason.columns import WHERE, ReasonColumn, columns_of_groups, columns_of_schema
+from r2et.reason.table_rows import TableRows
 from r2et.region.table_layout import TableSchema
 
 
@@ -30,6 +30,7 @@ class DecidedRows:
     ids: what the rows are called.
     decision, probability: (B,) the class decided for, and how likely the model takes it.
     target: (B,) the class whose reasons are asked for.
+    cells: of each row, by column, what is written where x tells something else; see TableRows.
     toward: that class where it is one for all rows.
     """
 
@@ -41,6 +42,7 @@ class DecidedRows:
     decision: Tensor
     probability: Tensor
     target: Tensor
+    cells: tuple[Mapping[str, str], ...]
     toward: int | None = None
 
     @staticmethod
@@ -55,7 +57,8 @@ class DecidedRows:
     ) -> DecidedRows:
         """Rows as `reasons` is given them, each asked for the class it is decided for."""
         subject = Subject.of(getattr(model, "trained_", model))
-        x = encoded(subject, rows, "rows")
+        given = TableRows.of(subject, rows, "rows")
+        x = given.x
         called = tuple(range(len(x)) if ids is None else ids)
         require(len(called) == len(x), WHERE, "ids", f"one for each of {len(x)} rows", len(called))
         own = batched_logits(subject.model, x, WHERE)
@@ -74,6 +77,7 @@ class DecidedRows:
             decision,
             log_odds(own.double(), decision).sigmoid(),
             decision.to(x.device),
+            given.cells or tuple({} for _ in range(len(x))),
         )
 
     def __len__(self) -> int:
@@ -103,7 +107,12 @@ class DecidedRows:
             decision=self.decision[rows],
             probability=self.probability[rows],
             target=self.target[there],
+            cells=tuple(self.cells[i] for i in rows.tolist()),
         )
+
+    def value(self, row: int, column: ReasonColumn) -> str:
+        """What a row holds in a column, in words: as written, where x tells something else."""
+        return self.cells[row].get(column.name) or column.value(self.x[row])
 
     def asked(self, toward: str | int | None, only_decided: bool) -> DecidedRows:
         """With the class that reasons are of; only_decided: without rows decided otherwise."""
@@ -122,7 +131,7 @@ class DecidedRows:
         trained, seen = self.subject.trained, self.subject.seen
         mean, rows = None, None
         if reference is not None:
-            rows = encoded(self.subject, reference, "reference")
+            rows = TableRows.of(self.subject, reference, "reference").x
         else:
             mean = None if trained is None else trained.mean
             kept = None if seen is None else seen.held_out
@@ -140,20 +149,6 @@ class DecidedRows:
         known = ", ".join(self.labels) if self.labels else f"0..{count - 1}"
         require(inside, WHERE, "toward", f"a class of the model ({known})", toward)
         return int(toward)
-
-
-def encoded(subject: Subject, rows: Any, name: str) -> Tensor:
-    """Rows as features (B, n): encoded ones as they are, a table as in the model's training."""
-    model, trained = subject.model, subject.trained
-    like = next((p for p in model.parameters() if p.is_floating_point()), torch.empty(0))
-    if not isinstance(rows, Tensor) and trained is not None and trained.schema is not None:
-        rows = trained.read(rows, unlabelled="keep")[0]
-    expected = "a tensor of features (B, n), or for a model of a table a DataFrame or a file"
-    require(isinstance(rows, Tensor), WHERE, name, expected, type(rows).__name__)
-    x: Tensor = rows.detach().to(like.device, like.dtype)
-    check_input(WHERE, x, name)
-    require(x.ndim == 2, WHERE, name, "a table: rows of features", x)
-    return x
 
 
 def _columns(

@@ -83,7 +83,7 @@ class Description:
         column = rows.columns[c]
         words = {
             "column": column.name,
-            "value": column.value(rows.x[i]),
+            "value": rows.value(i, column),
             "reference": column.reference(self.baseline.row, rows.x[i]),
         }
         code = self.codes[column.name]

@@ -18,6 +18,7 @@ from r2et.reason.decided_rows import DecidedRows
 from r2et.reason.description import Description
 from r2et.reason.result import PersonReasons, Reasons
 from r2et.reason.stability import stability
+from r2et.reason.table_rows import notes_of
 from r2et.region import Feasible
 from r2et.region.base import Region
 
@@ -85,7 +86,8 @@ def reasons(
     method = _method(explainer, given, base.row)
     description = Description(method, base, reason_codes(codes, named), allowed, k)
     people: list[PersonReasons] = []
-    notes: list[str] = [] if len(asked) else [f"no row is decided {toward}"]
+    notes = notes_of(asked.schema, asked.cells)
+    notes += [] if len(asked) else [f"no row is decided {toward}"]
     with bar("reasons", total=len(asked), show=progress) as advance:
         for start in range(0, len(asked), ROWS):
             part = asked.some(torch.arange(start, min(start + ROWS, len(asked))))
