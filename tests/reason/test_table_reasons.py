@@ -13,8 +13,11 @@ from typer.testing import CliRunner
 from credit_table import credit, frame
 from r2et import reasons
 from r2et.cli import app, main
+from r2et.data import Schema
+from r2et.data.column import Column
 from r2et.errors import InputError
 from r2et.explain import IntegratedGradients
+from r2et.reason.alternatives import alternatives
 from r2et.reason.columns import columns_of_schema, groups_of, reason_sets
 from r2et.region import Feasible, Linf
 from r2et.train import fit, load_trained
@@ -95,7 +98,29 @@ def test_every_change_is_tried_where_they_are_few(trained, table):
         broken += not same
         for reason in person.reasons:
             assert reason.proved == all(reason.column in columns for columns in sets)
+            assert (reason.broken_by is None) == reason.proved
     assert 0 < broken < len(result)
+
+
+def test_each_lost_reason_has_a_change_of_its_own(trained):
+    """The change told for the whole list may leave a reason that another one takes away."""
+    rows = frame(60, seed=3).drop(columns="risk")
+    region = Feasible(trained.schema, moves={"age": 15, "duration in months": 6})
+    result = reasons(trained, rows, toward="bad", region=region)
+    own = 0
+    for person in result:
+        for reason in person.reasons:
+            assert (reason.broken_by is None) == reason.proved
+            if reason.broken_by in (None, person.broken_by):
+                continue
+            own += 1
+            row = rows.iloc[[person.row]].copy()
+            for column, value in re.findall(r"(\w[\w ]*?) \S+ -> ([^,]+)", reason.broken_by):
+                row[column] = int(value)
+            there = reasons(trained, row, toward="bad")[0]
+            assert there.decision == person.decision
+            assert reason.column not in there.columns
+    assert own > 0
 
 
 def changes():
@@ -137,10 +162,35 @@ def test_an_alternative_changes_the_decision_alone(trained, table):
             number = not isinstance(row[reason.column].iloc[0], str)
             row[reason.column] = float(reason.alternative) if number else reason.alternative
             other = reasons(trained, row)[0].decision
-            if reason.column != "amount":  # told in whole units, and so only nearly there
-                assert other != person.decision
+            assert other != person.decision
             tried += 1
     assert tried >= 5
+
+
+def test_what_was_not_tried_is_not_said_to_fail(trained, table, tmp_path):
+    """Nothing is known of what a plain feature may hold; of a table, "missing" is no advice."""
+    text = "values that were tried would change"
+    told = reasons(trained, table, k=7)
+    told.to_html(tmp_path / "table.html")
+    assert text in (tmp_path / "table.html").read_text()
+    assert all(r.alternative != "missing" for p in told for r in p.reasons)
+    x = trained.read(table)[0]
+    plain = reasons(trained.model, x, baseline=0.5)
+    assert all(r.values_tried == 0 for p in plain for r in p.reasons)
+    plain.to_html(tmp_path / "plain.html")
+    assert text not in (tmp_path / "plain.html").read_text()
+
+
+def test_the_nearest_number_is_told_to_its_last_digit():
+    """Of a decision between 6250 and 6251, on the way from below and from above."""
+    source = Column("amount", "integer", low=0, high=100_000)
+    column = columns_of_schema(Schema((source,)))[0]
+    model = torch.nn.Linear(1, 1).double()
+    with torch.no_grad():
+        model.weight[:], model.bias[:] = 100_000.0, -6250.5
+    x = torch.tensor([[0.02], [0.9]], dtype=torch.float64)
+    found = alternatives(model, x, torch.tensor([0, 1]), column)
+    assert [each.value for each in found] == ["6251", "6250"]
 
 
 def test_the_mean_and_test_rows_are_kept_with_the_model(trained):

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from r2et.explain import Explainer
-from r2et.reason.alternatives import alternatives
+from r2et.reason.alternatives import Alternative, alternatives
 from r2et.reason.baseline import Baseline
 from r2et.reason.codes import ReasonCode
 from r2et.reason.columns import ranks
@@ -78,7 +78,7 @@ class Description:
         contribution: float,
         proof: RowProofs | None,
         change: Change | None,
-        others: Mapping[tuple[int, int], str | None],
+        others: Mapping[tuple[int, int], Alternative],
     ) -> Reason:
         column = rows.columns[c]
         words = {
@@ -92,8 +92,9 @@ class Description:
             contribution=contribution,
             proved=None if proof is None else bool(proof.stays[i, c]),
             radius=None if proof is None else float(proof.radius[i, c]),
-            broken_by=change.words if change is not None and c not in change.reasons else None,
-            alternative=others.get((i, c)),
+            broken_by=None if change is None else change.against(c),
+            alternative=others[i, c].value if (i, c) in others else None,
+            values_tried=others[i, c].tried if (i, c) in others else 0,
             code=code.code,
             sentence=code.told(**words),
             **words,
@@ -101,7 +102,7 @@ class Description:
 
     def _alternatives(
         self, rows: DecidedRows, order: Tensor, there: Tensor
-    ) -> dict[tuple[int, int], str | None]:
+    ) -> dict[tuple[int, int], Alternative]:
         """By row and column: what would change a decision that the reasons are for."""
         asked = there & (rows.decision == rows.target.cpu())[:, None]
         texts = {}
@@ -123,14 +124,30 @@ class Description:
             if not broken.found[i]:
                 changes.append(None)
                 continue
-            words = change_words(rows.schema, rows.columns, rows.x[i].cpu(), broken.x_adv[i].cpu())
-            changes.append(Change(words, tuple(order[i][there[i]].tolist())))
+            x = rows.x[i].cpu()
+            words = change_words(rows.schema, rows.columns, x, broken.x_adv[i].cpu())
+            single = {
+                c: change_words(rows.schema, rows.columns, x, point.cpu())
+                for (row, c), point in broken.single.items()
+                if row == i
+            }
+            changes.append(Change(words, tuple(order[i][there[i]].tolist()), single))
         return changes
 
 
 @dataclass(frozen=True)
 class Change:
-    """A change in words, and the places of the columns that are the reasons then."""
+    """A change that gives other reasons.
+
+    words: what is changed.
+    reasons: the places of the columns that are the reasons then.
+    single: by column, what takes this reason away, where the change itself does not.
+    """
 
     words: str
     reasons: tuple[int, ...]
+    single: Mapping[int, str]
+
+    def against(self, c: int) -> str | None:
+        """What takes a reason away, where something is known to."""
+        return self.single.get(c) if c in self.reasons else self.words

@@ -26,11 +26,13 @@ def tried(
 ) -> tuple[RowProofs, Broken]:
     """What becomes of the reasons of these rows at every change that keeps the decision.
 
-    Of the changes that give other reasons, the one in the fewest columns is told.
+    Of the changes that give other reasons, the one in the fewest columns is told; and where it
+    leaves a reason that another change takes away, that one for this reason.
     """
     count = len(rows)
     mine = reason_sets(method(rows.decided, rows.x, rows.target), allowed, k)
     stays, found, x_adv = mine.clone(), torch.zeros(count, dtype=torch.bool), rows.x.clone()
+    single: dict[tuple[int, int], Tensor] = {}
     for i in range(count):
         x = rows.x[i : i + 1]
         points = torch.cat([part for _, part in region.enumerate(x, limit=LIMIT)])
@@ -45,5 +47,9 @@ def tried(
             moved = [(points != x)[:, list(c.features)].any(1) for c in rows.columns]
             columns = torch.stack(moved).sum(0)
             cost = columns.double() + 1e-3 * region.distance(points, x.expand_as(points))
-            x_adv[i] = points[int(cost.cpu().masked_fill(~other, torch.inf).argmin())]
-    return RowProofs(~found, stays, stays.double()), Broken(found, x_adv)
+            nearest = int(cost.cpu().masked_fill(~other, torch.inf).argmin())
+            x_adv[i] = points[nearest]
+            for c in (mine[i] & ~stays[i] & there[nearest]).nonzero().flatten().tolist():
+                place = int(cost.cpu().masked_fill(there[:, c], torch.inf).argmin())
+                single[i, c] = points[place]
+    return RowProofs(~found, stays, stays.double()), Broken(found, x_adv, single)

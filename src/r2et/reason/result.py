@@ -43,6 +43,7 @@ class Reason:
     broken_by: a change of the region that takes it away, where one was found.
     alternative: the nearest value of this column that, alone, would change the decision.
     code, sentence: of the user's list.
+    values_tried: how many values of this column were tried for that, alone; 0 where none was.
     """
 
     rank: int
@@ -56,6 +57,7 @@ class Reason:
     alternative: str | None = None
     code: str = ""
     sentence: str = ""
+    values_tried: int = 0
 
 
 @dataclass(frozen=True)

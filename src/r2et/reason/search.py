@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import NamedTuple, final
 
 import torch
@@ -56,16 +57,19 @@ class Broken(NamedTuple):
 
     found: (B,) bool.
     x_adv: (B, n) the changed rows; those without a change as they were.
+    single: by row and column, a changed row (n,) that takes this reason away, where x_adv does not.
     """
 
     found: Tensor
     x_adv: Tensor
+    single: Mapping[tuple[int, int], Tensor] = MappingProxyType({})
 
     def placed(self, rows: Tensor, own: Broken) -> Broken:
         """This, with what is known of some rows in their places."""
         found, x_adv = self.found.clone(), self.x_adv.clone()
         found[rows], x_adv[rows.to(x_adv.device)] = own.found, own.x_adv
-        return Broken(found, x_adv)
+        there = {(int(rows[i]), c): point for (i, c), point in own.single.items()}
+        return Broken(found, x_adv, {**self.single, **there})
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from r2et.data.later_rows import apply_schema, lost_cells
 from r2et.data.schema import Schema
 from r2et.errors import require
 from r2et.reason.columns import WHERE
+from r2et.train import Trained
 
 EXPECTED = "a tensor of features (B, n), or for a model of a table a DataFrame or a file"
 
@@ -63,8 +64,9 @@ class TableRows:
         return TableRows(self.x[torch.tensor(list(places), dtype=torch.long)], cells)
 
 
-def notes_of(schema: Schema | None, cells: Sequence[Mapping[str, str]]) -> list[str]:
+def notes_of(trained: Trained | None, cells: Sequence[Mapping[str, str]]) -> list[str]:
     """What is said of the cells that the model takes for something else."""
+    schema = None if trained is None else trained.schema
     notes = []
     for column in () if schema is None else schema.columns:
         count = sum(column.name in own for own in cells)
