@@ -179,6 +179,7 @@ _ALL = (
         0.3,
         every=2,
         warm_up=0.5,
+        hidden=(64,),
         about="gaps of the reasons that people are given: one per column, over real changes",
     ),
     Recipe("linear", linear=True, about="logistic regression, the honest baseline"),
