@@ -6,8 +6,11 @@ import errno
 import os
 import secrets
 from pathlib import Path
+from typing import Any
 
 from r2et.errors import InputError
+
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # how a cell begins that a spreadsheet computes
 
 
 def write(path: Path, content: bytes) -> None:
@@ -47,6 +50,27 @@ def write_result(where: str, path: str | os.PathLike[str], content: str) -> None
         write(target, content.encode(errors="replace"))
     except OSError as error:
         raise _refused(where, "path", target, error) from error
+
+
+def csv_text(frame: Any) -> str:
+    """A DataFrame as CSV in which no text of somebody's table is a formula to a spreadsheet.
+
+    Texts that begin like one get an apostrophe before them, which spreadsheets do not show.
+    """
+    safe = frame.copy()
+    for name in frame.columns:
+        safe[name] = [_cell(value) for value in frame[name]]
+    return str(safe.to_csv(index=False))
+
+
+def _cell(value: Any) -> Any:
+    if not isinstance(value, str) or not value.startswith(FORMULA):
+        return value
+    try:
+        float(value)
+    except ValueError:
+        return f"'{value}"
+    return value
 
 
 def _refused(where: str, name: str, path: Path, error: OSError) -> InputError:

@@ -12,6 +12,7 @@ from linear_person import GROUPS, NAMES, Linear, people
 from r2et import reasons
 from r2et.cli import app
 from r2et.errors import InputError
+from r2et.models import MLP
 from r2et.reason import agreement, difference
 from r2et.train import fit
 
@@ -83,7 +84,9 @@ def folders(tmp_path_factory):
     place = tmp_path_factory.mktemp("models")
     for seed in (0, 1):
         settings = {"k": 4, "epochs": 4, "progress": False, "baselines": False}
-        fit(None, credit(), "vanilla", seed=seed, out=place / f"m{seed}", **settings)
+        torch.manual_seed(seed)
+        data = credit()
+        fit(MLP(len(data.names)), data, "vanilla", out=place / f"m{seed}", **settings)
     return place
 
 

@@ -1,5 +1,7 @@
+import csv
 import json
 
+import numpy as np
 import pandas as pd
 import pytest
 import torch
@@ -8,6 +10,7 @@ from linear_person import GROUPS, NAMES, Linear, contributions, people
 from r2et import reasons
 from r2et.errors import InputError
 from r2et.explain import Gradient, GradientTimesInput
+from r2et.files import csv_text
 from r2et.reason import ReasonCode
 
 COLUMNS = ("age", "job", "debt", "years")
@@ -181,6 +184,22 @@ REFUSED = (
     ({"codes": {"age": "R1"}}, "reasons: codes must be a list with every column that may be named"),
     ({"codes": {"age": ("R1", "{income}")}}, "reasons: codes: sentence must be a text with no"),
     ({"codes": "/no/such.csv"}, "reasons: codes must be a CSV file with the columns column, code"),
+    (
+        {"codes": dict.fromkeys(COLUMNS, ("R1", "{value:d}"))},
+        "reasons: codes: sentence must be a text with no places but {column}, {value} and",
+    ),
+    (
+        {"codes": dict.fromkeys(COLUMNS, ("R1", "{value!x}"))},
+        "reasons: codes: sentence must be a text with no places but {column}, {value} and",
+    ),
+    (
+        {"codes": dict.fromkeys(COLUMNS, "")},
+        "reasons: codes must be a list with every column that may be named (or exclude it), got",
+    ),
+    ({"limit": -1}, "reasons: limit must be None or a positive whole number, got -1."),
+    ({"exclude": 3}, "reasons: exclude must be a column's name, or several, got 3."),
+    ({"baseline": 1e30}, "reasons: baseline must be 'mean', 'accepted', 'border', a row, or"),
+    ({"groups": (0, 1)}, "reasons: groups must be lists of places in 0..5, got 0."),
     ({"groups": ((0, 9),)}, "reasons: groups must be lists of places in 0..5, got [0, 9]."),
     ({"groups": ((0, 1), (1, 2))}, "reasons: groups must be without a feature in two of them"),
     ({"names": ("a", "b")}, "reasons: names must be one for each of 6 features, got 2."),
@@ -205,3 +224,45 @@ def test_bad_input_is_one_sentence(given, sentence):
 def test_rows_must_be_features_where_there_is_no_schema():
     with pytest.raises(InputError, match="rows must be a tensor of features"):
         reasons(Linear(), pd.DataFrame({"age": [1]}), **SETTINGS)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (
+            "column,code,sentence\nage,R1,Too young, at {value}\n",
+            "reasons: codes must be a file whose sentences with commas are in quotes, got age with",
+        ),
+        (
+            f"column,code,sentence\n{'a' * 200_000},R1,x\n",
+            "reasons: codes must be a CSV file with the columns column, code and sentence, got",
+        ),
+    ],
+)
+def test_a_list_of_codes_that_cannot_be_read_is_one_sentence(tmp_path, text, sentence):
+    path = tmp_path / "codes.csv"
+    path.write_text(text)
+    with pytest.raises(InputError) as error:
+        reasons(Linear(), X, **{**SETTINGS, "codes": path})
+    assert str(error.value).startswith(sentence)
+
+
+def test_no_cell_of_a_file_is_a_formula(tmp_path):
+    """Nor does a number that is below zero become a text."""
+    codes = {name: (f"+{name}", "=cmd|' /C calc'!A0") for name in COLUMNS}
+    told = reasons(Linear(), people(9), toward=1, codes=codes, ids=["=1+1", *range(8)], **SETTINGS)
+    told.to_csv(tmp_path / "r.csv")
+    with open(tmp_path / "r.csv", newline="") as file:
+        cells = [cell for line in csv.reader(file) for cell in line]
+    assert "'=1+1" in cells
+    assert "'=cmd|' /C calc'!A0" in cells
+    assert not [cell for cell in cells if cell[:1] in ("=", "+", "@")]
+    assert csv_text(pd.DataFrame({"value": ["-2.5", "-x", None]})) == 'value\n-2.5\n\'-x\n""\n'
+
+
+def test_names_of_rows_are_plain_data(tmp_path):
+    ids = [np.int64(7), float("nan"), pd.Timestamp("2024-02-29")]
+    told = reasons(Linear(), X, ids=ids, **SETTINGS)
+    assert [person.row for person in told] == [7, None, "2024-02-29 00:00:00"]
+    told.to_json(tmp_path / "r.json")
+    told.to_csv(tmp_path / "r.csv")

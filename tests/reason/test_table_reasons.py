@@ -17,6 +17,7 @@ from r2et.data import Schema
 from r2et.data.column import Column
 from r2et.errors import InputError
 from r2et.explain import IntegratedGradients
+from r2et.models import MLP
 from r2et.reason.alternatives import alternatives
 from r2et.reason.columns import columns_of_schema, groups_of, reason_sets
 from r2et.region import Feasible, Linf
@@ -28,7 +29,10 @@ FEW = {"age": 6, "duration in months": 1}  # 39 changes of a row at most
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("credit")
-    fit(None, credit(), "vanilla", k=4, epochs=8, out=path, progress=False, baselines=False)
+    data = credit()
+    torch.manual_seed(0)
+    network = MLP(len(data.names))
+    fit(network, data, "vanilla", k=4, epochs=8, out=path, progress=False, baselines=False)
     return path
 
 

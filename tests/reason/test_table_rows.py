@@ -92,3 +92,28 @@ def test_sentences_name_the_command_that_was_given(folder, tmp_path):
     for rows in (table.read_bytes(), [[1, 2]], frame(3).to_numpy()):
         with pytest.raises(InputError, match="reasons: rows must be a tensor of features"):
             reasons(load_trained(folder), rows)
+
+
+def test_a_baseline_in_the_units_of_the_table(folder):
+    trained, table = load_trained(folder), frame(4, seed=9)
+    raw = reasons(trained, table, toward="bad", baseline=table[:1])
+    same = reasons(trained, table, toward="bad", baseline=trained.read(table[:1])[0][0])
+    assert raw == same
+    assert not raw[0].reasons  # nothing tells a row from itself
+    with pytest.raises(InputError, match="reasons: baseline must be one row, got 2 rows"):
+        reasons(trained, table, toward="bad", baseline=table[:2])
+
+
+def test_a_page_says_where_the_cutoff_is(folder, tmp_path):
+    """At a cut-off of 0.9 a probability of 0.7 is not "rather clear", and class 1 is not chosen."""
+    table = tmp_path / "rows.csv"
+    frame(3).to_csv(table, index=False)
+    words = ["reasons", folder, table, "--cutoff", "0.9", "--html", tmp_path / "page.html"]
+    shown = CliRunner().invoke(app, list(map(str, words)))
+    rule = "good is decided for from a probability of 90 % on"
+    assert f"{rule}." in shown.stdout
+    text = (tmp_path / "page.html").read_text()
+    assert rule in text
+    assert "clear decision" not in text
+    differ = ["diff", folder, folder, table, "--cutoff", "0.9"]
+    assert CliRunner().invoke(app, list(map(str, differ))).exit_code == 0

@@ -25,6 +25,9 @@ def command(
     exclude: str = typer.Option(None, help="Columns that must not be named, as sex,age."),
     rows: int = typer.Option(None, help="At most so many rows, from the first on."),
     id_column: str = typer.Option(None, "--id", help="The column that says who a row is."),
+    cutoff: float = typer.Option(
+        None, help="The probability of class 1 from which on it is decided for; by default 0.5."
+    ),
     max_changed: float = typer.Option(
         None,
         min=0.0,
@@ -50,6 +53,7 @@ def command(
         exclude=exclude,
         rows=rows,
         id_column=id_column,
+        cutoff=cutoff,
     )
     result = asked.run(out, progress=True)
     if out is not None:

@@ -13,6 +13,7 @@ from r2et.models.output import batched_logits, classes, log_odds
 from r2et.reason.columns import WHERE
 
 NAMED = ("mean", "accepted", "border")
+LARGEST = 1e9  # of a feature of a baseline
 BORDER = 0.1  # of the rows are nearest to the cut-off
 EXPECTED = "'mean', 'accepted', 'border', a row, or one number for all features"
 
@@ -72,7 +73,8 @@ def _row(given: Any, width: int) -> Tensor:
         row = torch.as_tensor(given, dtype=torch.float64).detach().cpu().flatten()
     except (TypeError, ValueError, RuntimeError):
         row = torch.full((1,), torch.nan)
-    finite = bool(row.isfinite().all())
+    # Beyond this a number means nothing in features from 0 to 1, and squares leave float32.
+    finite = bool((row.abs() < LARGEST).all())
     require(finite, WHERE, "baseline", EXPECTED, given)
     require(len(row) in (1, width), WHERE, "baseline", f"a row of {width} features", len(row))
     return row.expand(width).clone()

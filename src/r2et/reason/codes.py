@@ -41,9 +41,10 @@ class ReasonCode:
             ]
         except ValueError as error:
             raise InputError(f"{WHERE}: codes: sentence must be a text, got {error}.") from error
-        strange = [name for name in fields if name not in PLACES]
         expected = "a text with no places but {column}, {value} and {reference}"
-        require(not strange, WHERE, "codes: sentence", expected, self.sentence)
+        plain = all(name in PLACES for name in fields)
+        plain &= not any(form or how for _, _, form, how in Formatter().parse(self.sentence))
+        require(plain, WHERE, "codes: sentence", expected, self.sentence)
 
     def told(self, **words: str) -> str:
         """The sentence with the person's own values in it."""
@@ -61,6 +62,7 @@ def reason_codes(codes: Any, columns: Sequence[str]) -> dict[str, ReasonCode]:
         return {name: ReasonCode() for name in columns}
     pairs = codes.items() if isinstance(codes, Mapping) else _read(codes)
     listed = {str(name): _code(value) for name, value in pairs}
+    listed = {name: code for name, code in listed.items() if code.code}
     lacking = [name for name in columns if name not in listed]
     expected = "a list with every column that may be named (or exclude it)"
     got = f"none for {', '.join(lacking[:5])}" + (" and others" if len(lacking) > 5 else "")
@@ -92,12 +94,19 @@ def _read(path: str | os.PathLike[str]) -> Iterable[tuple[str, tuple[str, str]]]
     except csv.Error:
         dialect = csv.excel
     table = csv.DictReader(io.StringIO(text), dialect=dialect)
+    try:
+        lines = [] if table.fieldnames is None else list(table)
+    except csv.Error as error:
+        raise InputError(f"{WHERE}: codes must be {FORM}, got {path} ({error}).") from error
     header = [name.strip() for name in table.fieldnames or ()]
     lacking = [name for name in FIELDS[:2] if name not in header]
     require(not lacking, WHERE, "codes", FORM, f"{path} with {', '.join(header) or 'nothing'}")
-    table.fieldnames = header
     rows: dict[str, tuple[str, str]] = {}
-    for row in table:
+    for line in lines:
+        row = {name.strip(): cell for name, cell in line.items() if name is not None}
+        whole = None not in line
+        expected = "a file whose sentences with commas are in quotes"
+        require(whole, WHERE, "codes", expected, f"{row['column']} with more cells than the header")
         name = (row["column"] or "").strip()
         require(name not in rows, WHERE, "codes", "a list with each column once", f"{name} twice")
         rows[name] = ((row["code"] or "").strip(), (row.get("sentence") or "").strip())

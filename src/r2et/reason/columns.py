@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -113,6 +113,8 @@ def columns_of_groups(
     require(len(names) == width, WHERE, "names", f"one for each of {width} features", len(names))
     seen: set[int] = set()
     for group in groups:
+        is_valid = isinstance(group, Sequence) and not isinstance(group, str)
+        require(is_valid, WHERE, "groups", f"lists of places in 0..{width - 1}", group)
         whole = all(type(i) is int and 0 <= i < width for i in group) and len(group) > 0
         expected = f"lists of places in 0..{width - 1}"
         require(whole, WHERE, "groups", expected, list(group))
@@ -143,6 +145,8 @@ def _percent(share: float) -> str:
 
 def named_columns(names: Any, columns: Sequence[ReasonColumn], option: str) -> list[int]:
     """Places of the columns with these names; an unknown one is refused."""
+    is_valid = names is None or isinstance(names, Iterable)
+    require(is_valid, WHERE, option, "a column's name, or several", names)
     wanted = [names] if isinstance(names, str) else list(names or ())
     known = {column.name: place for place, column in enumerate(columns)}
     for name in wanted:

@@ -139,7 +139,7 @@ class DiffCommand:
 
     old, new: folders of `r2et train`.
     data: a file or a named data set; None is the test part of the new model's training.
-    k, toward, baseline, exclude, rows, id_column: as of ReasonsCommand, for both models.
+    k, toward, baseline, exclude, rows, id_column, cutoff: as of ReasonsCommand, for both models.
     """
 
     old: str
@@ -151,6 +151,7 @@ class DiffCommand:
     exclude: str | None = None
     rows: int | None = None
     id_column: str | None = None
+    cutoff: float | None = None
 
     def run(self, out: str | None, *, progress: bool) -> ReasonsDifference:
         """The reasons of both models for the same rows, compared."""

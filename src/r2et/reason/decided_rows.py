@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -59,7 +60,7 @@ class DecidedRows:
         subject = Subject.of(getattr(model, "trained_", model))
         given = TableRows.of(subject, rows, "rows")
         x = given.x
-        called = tuple(range(len(x)) if ids is None else ids)
+        called = tuple(range(len(x)) if ids is None else (_name(own) for own in ids))
         require(len(called) == len(x), WHERE, "ids", f"one for each of {len(x)} rows", len(called))
         own = batched_logits(subject.model, x, WHERE)
         is_valid = cutoff is None or (isinstance(cutoff, float) and 0 < cutoff < 1)
@@ -137,6 +138,9 @@ class DecidedRows:
             kept = None if seen is None else seen.held_out
             rows = None if kept is None else kept.x.to(self.x)
         width = self.x.shape[1]
+        if hasattr(choice, "columns"):  # a DataFrame, in the table's own units
+            choice = TableRows.of(self.subject, choice, "baseline").x
+            require(len(choice) == 1, WHERE, "baseline", "one row", f"{len(choice)} rows")
         return baseline_of(
             choice, self.decided, width, toward=self.toward, mean=mean, reference=rows
         )
@@ -149,6 +153,14 @@ class DecidedRows:
         known = ", ".join(self.labels) if self.labels else f"0..{count - 1}"
         require(inside, WHERE, "toward", f"a class of the model ({known})", toward)
         return int(toward)
+
+
+def _name(own: Any) -> Any:
+    """What a row is called, as plain data: a number, a text or nothing."""
+    own = own.item() if hasattr(own, "item") else own
+    if isinstance(own, float) and not math.isfinite(own):
+        return None
+    return own if own is None or isinstance(own, str | int | float) else str(own)
 
 
 def _columns(

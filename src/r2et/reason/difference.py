@@ -11,7 +11,7 @@ from itertools import combinations
 from typing import Any
 
 from r2et.errors import require
-from r2et.files import write_result
+from r2et.files import csv_text, write_result
 from r2et.metrics import share_interval
 from r2et.reason.principal_reasons import reasons
 from r2et.reason.result import PersonReasons, Reasons
@@ -118,8 +118,8 @@ class ReasonsDifference:
         return pd.DataFrame(lines, columns=list(COLUMNS))
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
-        """Write the table of people, whole or not at all."""
-        write_result("to_csv", path, self.to_frame().to_csv(index=False))
+        """Write the table of people, whole or not at all; no cell is a formula to a spreadsheet."""
+        write_result("to_csv", path, csv_text(self.to_frame()))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
@@ -134,7 +134,7 @@ class ReasonsDifference:
     def __str__(self) -> str:
         figures = self.summary()
         lines = [f"{self.rows} people, at most {self.k} reasons each"]
-        lines.append(f"  another decision            {_share(figures, 'decision_changed_share')}")
+        lines.append(f"  another decision             {_share(figures, 'decision_changed_share')}")
         lines.append(f"  same decision, other reasons {_share(figures, 'changed_share')}")
         if self.shared is not None:
             lines.append(f"  reasons that both name       {self.shared:.1%}")

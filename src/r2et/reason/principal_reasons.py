@@ -74,6 +74,8 @@ def reasons(
     require(is_valid, WHERE, "k", "a positive whole number", k)
     is_valid = region is None or isinstance(region, Region)
     require(is_valid, WHERE, "region", "None, or Feasible, L2 or Linf", region)
+    is_valid = limit is None or (type(limit) is int and limit > 0)
+    require(is_valid, WHERE, "limit", "None or a positive whole number", limit)
     given = DecidedRows.of(model, rows, groups=groups, names=names, ids=ids, cutoff=cutoff)
     asked, columns = given.asked(toward, only_decided), given.columns
     asked = asked if limit is None else asked.some(torch.arange(min(limit, len(asked))))
@@ -108,7 +110,12 @@ def reasons(
         excluded=tuple(columns[i].name for i in excluded),
         explainer=_method_words(explainer),
         notes=tuple(notes),
+        rule="" if cutoff is None else _rule(given, cutoff),
     )
+
+
+def _rule(rows: DecidedRows, cutoff: float) -> str:
+    return f"{rows.class_name(1)} is decided for from a probability of {100 * cutoff:.6g} % on"
 
 
 def region_words(region: Region) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from r2et.files import write_result
+from r2et.files import csv_text, write_result
 from r2et.wording import lowered, significant
 
 # The first eight are a contract; more may follow.
@@ -27,7 +27,9 @@ COLUMNS = (
     "alternative",
     "decision",
     "probability",
+    "toward",
 )
+PERSON = ("row", "decision", "probability", "toward")
 
 
 @dataclass(frozen=True)
@@ -123,6 +125,7 @@ class Reasons:
     explainer: how contributions are computed.
     notes: what was not done, and why.
     assumptions: of the proofs.
+    rule: when a class is decided for, where a cut-off was given.
     """
 
     people: tuple[PersonReasons, ...]
@@ -133,6 +136,7 @@ class Reasons:
     explainer: str = ""
     notes: tuple[str, ...] = ()
     assumptions: str = ""
+    rule: str = ""
 
     def __len__(self) -> int:
         return len(self.people)
@@ -163,13 +167,13 @@ class Reasons:
 
         lines = []
         for person in self.people:
-            own = {name: getattr(person, name) for name in ("row", "decision", "probability")}
+            own = {name: getattr(person, name) for name in PERSON}
             lines += [{**own, **asdict(reason)} for reason in person.reasons]
         return pd.DataFrame(lines, columns=list(COLUMNS))
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
-        """Write the table, whole or not at all."""
-        write_result("to_csv", path, self.to_frame().to_csv(index=False))
+        """Write the table, whole or not at all; no cell is a formula to a spreadsheet."""
+        write_result("to_csv", path, csv_text(self.to_frame()))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
@@ -195,6 +199,8 @@ class Reasons:
         if len(shown) < len(self.people):
             lines.append(f"... and {len(self.people) - len(shown)} more rows")
         lines.append(f"Contributions are compared with {self.baseline}.")
+        if self.rule:
+            lines.append(f"{self.rule}.")
         if self.excluded:
             lines.append(f"Never named: {', '.join(self.excluded)}.")
         shares = self.shares()

@@ -15,7 +15,7 @@ from r2et.files import write_result
 from r2et.wording import lowered, significant
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
-SURE = ((0.95, "almost certain"), (0.8, "clear"), (0.65, "rather clear"), (0.0, "close"))
+SURE = ((0.95, "An almost certain"), (0.8, "A clear"), (0.65, "A rather clear"), (0.0, "A close"))
 
 
 def people_page(
@@ -47,7 +47,7 @@ def people_html(reasons: Mapping[str, Any], *, title: str | None = None) -> str:
         style=Markup(_file("style.css") + _file("people.css")),
         **{
             name: reasons[name]
-            for name in ("k", "baseline", "changes", "excluded", "explainer", "notes")
+            for name in ("k", "baseline", "changes", "excluded", "explainer", "notes", "rule")
         },
     )
 
