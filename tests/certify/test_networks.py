@@ -77,6 +77,28 @@ def test_a_category_holds_within_its_cell_and_no_further():
     assert float(radius.max()) <= 0.5
 
 
+@pytest.mark.parametrize("ball", [L2, Linf])
+def test_categories_that_stand_still_are_one_row_of_their_table(ball):
+    """As if the embeddings were constants: the radius is that of the MLP of the numbers alone."""
+    model, x = network("embeddings", torch.float64), rows("embeddings", 10, torch.float64).floor()
+    x[:, :3] = rows("embeddings", 10, torch.float64)[:, :3]
+    certifier = IntervalCertifier(region=ball(1.0, frozen=[3, 4]), limit=3.0)
+    radius = certifier(model, Gradient(), x, k=1).radius
+    assert bool((radius > 0).all())
+    norm = "l2" if ball is L2 else "linf"
+    for row in range(3):
+        fixed = model.tables[0](x[row, 3].long()), model.tables[1](x[row, 4].long())
+        layer = nn.Linear(3, 12).double()
+        layer.weight.data = model.net[0].weight[:, :3].clone()
+        rest = model.net[0].weight[:, 3:] @ torch.cat(fixed)
+        layer.bias.data = model.net[0].bias + rest
+        alone = nn.Sequential(layer, *model.net[1:]).eval().requires_grad_(False)
+        expected = IntervalCertifier(norm=norm, limit=3.0)(
+            alone, Gradient(), x[row : row + 1, :3], k=1
+        )
+        torch.testing.assert_close(radius[row : row + 1], expected.radius, rtol=0.01, atol=0)
+
+
 def test_a_category_at_the_edge_of_its_cell_may_be_another():
     table = torch.tensor([[0.0, 5.0], [1.0, 3.0], [2.0, 4.0]], dtype=torch.float64)
     ball = Ball.point(torch.zeros(3, 1))
