@@ -25,6 +25,8 @@ SETTINGS = [
     ("interval", "l2", torch.float64),
     ("interval", "linf", torch.float32),
 ]
+# Torch has no derivative of Hardsigmoid's backward pass, which attacks follow.
+ATTACKED = [name for name in NETWORKS if name != "hardsigmoid"]
 
 
 def network(name, dtype=torch.float32):
@@ -57,7 +59,7 @@ def test_no_point_of_a_certified_ball_changes_the_top_k(name, relaxation, norm, 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("norm", ["l2", "linf"])
-@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize("name", ATTACKED)
 def test_no_attack_enters_a_certified_radius(name, norm):
     model, x = network(name), rows(name, 24)
     radius = IntervalCertifier(norm=norm)(model, Gradient(), x, k=2).radius
