@@ -19,7 +19,7 @@ from r2et.data import Column, Schema
 from r2et.errors import InputError
 from r2et.explain import Gradient, SmoothGrad
 from r2et.models import MLP
-from r2et.region import Feasible
+from r2et.region import L2, Feasible
 from real_data import real
 
 TINY = Schema(
@@ -31,6 +31,7 @@ TINY = Schema(
         Column("married", "binary", categories=("no", "yes")),
     )
 )
+NO_PROOF = SmoothGrad(samples=2, of="probability")
 JOBS = ("clerk", "cook", "none")
 
 
@@ -200,9 +201,9 @@ def test_numbers_of_any_value_are_certified_switch_by_switch():
     assert gridded.result["proof"].startswith("For all 10 rows every change")
 
 
-def test_the_ball_of_a_certificate_holds_the_whole_move():
-    # One number, no switches: a row is proved exactly where its certified radius is its move.
-    x, model = TINY.encode(people(40, seed=6)).double(), network(8, seed=1, scale=0.5)
+def test_a_proof_of_one_number_is_that_of_its_line():
+    # No switches: a row is proved exactly where its certified radius along debt is its move.
+    x, model = TINY.encode(people(40, seed=6)).double(), network(8, seed=1, scale=2.0)
     region = Feasible(TINY, moves={"debt": 12.0})
     columns = audit(model, x, k=2, region=region, budget="fast").result["rows"]
     proved = torch.tensor(columns["certified_precision"]) == 1
@@ -211,7 +212,8 @@ def test_the_ball_of_a_certificate_holds_the_whole_move():
     assert torch.equal(
         reach, torch.maximum(rows[:, 3].clamp(max=0.24), (1 - rows[:, 3]).clamp(max=0.24))
     )
-    radius = IntervalCertifier(limit=1.0)(model, Gradient(), rows, k=2).radius
+    line = L2(1.0, frozen=[i for i in range(8) if i != 3], bounds=(0, 1))
+    radius = IntervalCertifier(region=line, limit=1.0)(model, Gradient(), rows, k=2).radius
     assert bool((radius[proved] >= 0.97 * reach[proved]).all())
     assert bool(proved[radius >= 1.03 * reach].all())
     assert 4 < int(proved.sum()) < 36
@@ -236,7 +238,7 @@ def test_what_cannot_be_proved_is_said(monkeypatch):
     raw, model = people(8), network(8)
     x = TINY.encode(raw).double()
     region = Feasible(TINY, moves={"debt": 1.0}, switches=1)
-    smooth = audit(model, x, k=2, region=region, explainer=SmoothGrad(samples=2), budget="fast")
+    smooth = audit(model, x, k=2, region=region, explainer=NO_PROOF, budget="fast")
     assert smooth.summary()["certified_share"] is None
     assert smooth.summary()["certified_precision"] is None
     assert "  not proved: more than 2000 rows are possible, and there is no certificate" in str(
@@ -257,7 +259,7 @@ def test_rows_that_are_too_many_to_try_count_as_not_proved(monkeypatch):
     raw, model = people(8), network(8, scale=0.2)
     region = Feasible(TINY, moves={"hours": 3}, switches=0)
     monkeypatch.setitem(feasible_proofs.ALL_TRIED, "fast", 4)
-    explainer = SmoothGrad(samples=2)
+    explainer = NO_PROOF
     result = audit(model, TINY.encode(raw).double(), k=2, region=region, explainer=explainer,
                    budget="fast")  # fmt: skip
     # Missing hours stay: one row each. Others have up to seven, and there is no other proof.

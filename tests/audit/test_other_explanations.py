@@ -11,8 +11,15 @@ from r2et import audit
 from r2et.attack import ERAttack, MinimumNorm, StrongAttack
 from r2et.audit import Audit
 from r2et.audit.run import score_names
+from r2et.certify import IntervalCertifier
 from r2et.errors import InputError
-from r2et.explain import CallableExplainer, Captum, Gradient, IntegratedGradients
+from r2et.explain import (
+    CallableExplainer,
+    Captum,
+    Gradient,
+    GradientTimesInput,
+    IntegratedGradients,
+)
 from r2et.models import MLP
 from r2et.rank import precision_at_k
 from r2et.region import L2
@@ -168,3 +175,21 @@ def test_scores_of_columns_have_the_columns_names():
     assert score_names(Gradient(), features, 5) == list(features)
     assert score_names(Gradient(), features, 2) is None
     assert score_names(Gradient(groups=groups), None, 3) is None
+
+
+@pytest.mark.usefixtures("short_attacks")
+def test_columns_are_proved_and_attacked_in_the_region_that_was_given():
+    model, x = make(lambda: MLP(6, (8,), activation="softplus")), randn(24, 6)
+    explainer = GradientTimesInput(groups=[(0, 1), (2, 3)], baseline=(0.1,) * 6, reduce="signed")
+    scale = (1.0, 0.5, 2.0, 1.0, 0.3, 1e9)
+    region = L2(0.3, scale=scale, frozen=[5])
+    result = audit(model, x, k=2, explainer=explainer, region=region, budget="fast")
+    rows = result.result["rows"]
+    own = IntervalCertifier(region=region)(model, explainer, x[rows["index"]], k=2)
+    limit = result.result["settings"]["limit"]
+    expected = own.radius.clamp(max=limit)
+    torch.testing.assert_close(
+        torch.tensor(rows["radius_certified"]).double(), expected, rtol=5e-3, atol=0
+    )
+    assert min(rows["radius_certified"]) > 0
+    assert result.summary()["certified_share"] > 0

@@ -141,8 +141,8 @@ def _proved(
     model: nn.Module, settings: AuditSettings, x: Tensor, target: Tensor, radius: float
 ) -> Tensor | None:
     try:
-        proof, unit = proved(model, settings, x, target, limit=radius)
-        return proof.precision_at(radius * unit * (1 + OUTWARD))
+        proof = proved(model, settings, x, target, limit=radius)
+        return proof.precision_at(radius * (1 + OUTWARD))
     except InputError:  # a model or an explanation without a certificate
         return None
 

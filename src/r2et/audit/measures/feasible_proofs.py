@@ -27,7 +27,6 @@ ALL_CERTIFIED = {"fast": 32, "standard": 128, "thorough": 512}
 ENUMERATED, CERTIFIED, TOO_MANY, REFUSED = 1, 2, -1, -2
 SLACK = 32  # units in the last place of the largest score: what rounding could undo is not proved
 NO_RADIUS = "the changes are in the columns' own units, so that there is no median of a radius"
-BEYOND = 1.25  # times the radius needed is looked for: the search stops a little below what holds
 
 
 def certified_moves(rows: AuditedRows, region: Feasible) -> Columns:
@@ -44,7 +43,7 @@ def certified_moves(rows: AuditedRows, region: Feasible) -> Columns:
             way[~few] = TOO_MANY if region.ways > ALL_CERTIFIED[budget] else CERTIFIED
             if region.ways <= ALL_CERTIFIED[budget]:
                 try:
-                    proved[~few] = each_switch_certified(rows, region, ~few).cpu()
+                    proved[~few] = certified_region(rows, region, ~few).cpu()
                 except InputError as error:
                     if str(error) == LATE:
                         raise
@@ -78,46 +77,16 @@ def enumerated(rows: AuditedRows, region: Feasible, chosen: Tensor) -> Tensor:
         number += together
 
 
-def each_switch_certified(rows: AuditedRows, region: Feasible, chosen: Tensor) -> Tensor:
+def certified_region(rows: AuditedRows, region: Feasible, chosen: Tensor) -> Tensor:
     """(A,) share of the top k that stays for every way to switch labels and all moves of numbers.
 
-    The moves of a row's numbers are a box; a ball around the row with its labels switched contains
-    it. With S the top k at x, S' that of the switched row, S'' that of any point of the ball:
-    |S n S''| >= |S n S'| + |S' n S''| - k. Holds whatever the decision is there.
+    Holds whatever the decision is there.
     """
-    problem = _problem(rows, region, chosen)
-    box = region.box(problem.x)
-    # A hair more, for the rounding of these sums themselves.
-    needed = {"l2": box.norm(dim=1) * (1 + 1e-9), "linf": box.amax(1)}
-    least = torch.ones(len(problem.x), dtype=torch.float64, device=problem.x.device)
-    for way in range(region.ways):
-        open_rows = (least > 0).nonzero().flatten()
-        if not len(open_rows):
-            break
-        _check_time(rows)
-        part = problem.rows(open_rows)
-        number = torch.full((1, len(open_rows)), way, device=part.x.device)
-        switched = region.nth(part.x, number)[0]
-        same = surely_kept(part, switched)
-        within = torch.zeros_like(same)
-        for norm in ("l2", "linf"):
-            left = (within < 1).nonzero().flatten()
-            if len(left):
-                radius = needed[norm][open_rows][left]
-                more = _in_ball(rows, norm, switched[left], part.target[left], radius)
-                within[left] = torch.maximum(within[left], more)
-        share = (same + within - 1).clamp(min=0)
-        least[open_rows] = torch.minimum(least[open_rows], share)
-    return least
-
-
-def _in_ball(rows: AuditedRows, norm: str, x: Tensor, target: Tensor, radius: Tensor) -> Tensor:
-    """(A,) share of x's own top k that stays within balls of these radii (A,)."""
-    largest = max(float(radius.max()), torch.finfo(x.dtype).tiny)
-    certifier = IntervalCertifier(norm=norm, limit=BEYOND * largest, tolerance=0.02)  # type: ignore[arg-type]
-    s = rows.settings
-    certificate = certifier(rows.model, s.explainer, x, k=s.k, target=target)
-    return torch.where(certificate.radius >= radius, 1.0, certificate.precision_at(largest))
+    _check_time(rows)
+    s, x = rows.settings, rows.x[chosen.to(rows.x.device)]
+    certifier = IntervalCertifier(region=region, patterns=ALL_CERTIFIED[s.budget])
+    target = rows.target[chosen].to(x.device)
+    return certifier(rows.model, s.explainer, x, k=s.k, target=target).precision_at(1)
 
 
 def surely_kept(problem: AttackProblem, points: Tensor) -> Tensor:
@@ -170,13 +139,13 @@ def settle(columns: Columns, settings: AuditSettings) -> tuple[str | None, list[
             f" one (at most {most} each, the row itself included); those that keep the decision"
             " count"
         )
-    balls = way == CERTIFIED
-    if bool(balls.any()):
-        proved = int((share[balls] >= 1).sum())
+    bounded = way == CERTIFIED
+    if bool(bounded.any()):
+        proved = int((share[bounded] >= 1).sum())
         ways = f" with its categories switched in each of {region.ways} ways"
         parts.append(
-            f"for {_some(int(balls.sum()), total)} the explanation was bounded in a ball that holds"
-            f" all moves of the numbers, around the row{ways if region.ways > 1 else ''}"
+            f"for {_some(int(bounded.sum()), total)} the explanation was bounded over all moves of"
+            f" the numbers, around the row{ways if region.ways > 1 else ''}"
             f" (rows proved so: {proved})"
         )
     reasons = {TOO_MANY: _too_many(region, settings.budget), REFUSED: _refused(settings.budget)}

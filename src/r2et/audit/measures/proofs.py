@@ -24,29 +24,24 @@ def certified(rows: AuditedRows) -> Columns:
     s = rows.settings
     if s.moves is not None:
         return certified_moves(rows, s.moves)
-    proof, unit = proved(rows.model, s, rows.x, rows.target, limit=1.001 * s.limit)
+    proof = proved(rows.model, s, rows.x, rows.target, limit=1.001 * s.limit)
     return {
-        "radius_certified": (proof.radius / unit).clamp(max=s.limit),
-        # A hair more: projected to a ball, a point may lie outside it by rounding.
-        "certified_precision": proof.precision_at(s.radius * unit * (1 + OUTWARD)),
+        "radius_certified": proof.radius.clamp(max=s.limit),
+        # A hair more, for radii that were themselves rounded.
+        "certified_precision": proof.precision_at(s.radius * (1 + OUTWARD)),
     }
 
 
 def proved(
     model: nn.Module, settings: AuditSettings, x: Tensor, target: Tensor, *, limit: float
-) -> tuple[Certificate, float]:
-    """A certificate in the plain norm, and how long a unit of the region is in it.
-
-    A unit of a scaled ball is as long as its longest: what is proved of the plain ball around it
-    holds in it. limit: in the region's units; what is certified lies a little below.
-    """
-    scale, explainer = settings.ball.scale, settings.explainer
-    unit = 1.0 if scale is None else float(torch.as_tensor(scale).max())
+) -> Certificate:
+    """A certificate in the region: radii are in its own units, up to the limit."""
+    explainer = settings.explainer
     if explainer.reduce == "abs_sum" and x.ndim == 4 and x.shape[1] == 1:
         explainer = replace(explainer, reduce="abs")  # a sum over one channel
-    certifier = IntervalCertifier(norm=settings.norm, limit=limit * unit)
+    certifier = IntervalCertifier(region=settings.ball, limit=limit)
     with undisturbed(model):
-        return certifier(model, explainer, x, k=settings.k, target=target.to(x.device)), unit
+        return certifier(model, explainer, x, k=settings.k, target=target.to(x.device))
 
 
 def share_proved(columns: Columns, settings: AuditSettings) -> Estimate:
