@@ -77,6 +77,15 @@ def test_of_equal_scores_the_first_count_as_everywhere():
     assert set(pairs[..., 1].unique().tolist()) == {2, 3, 4, 5}
 
 
+def test_a_class_to_prove_in_place_of_the_predicted_one():
+    model, x = make(lambda: MLP(6)), randn(8, 6)
+    explainer = GradientTimesInput(groups=GROUPS, reduce="signed")
+    fixed = CertifiedRanking(k=1, explainer=explainer, radius=0.1, toward=0)(model, x)
+    plain = CertifiedRanking(k=1, explainer=explainer, radius=0.1)
+    torch.testing.assert_close(fixed, plain(model, x, 0))
+    assert not torch.allclose(fixed, plain(model, x, 1))
+
+
 def test_what_it_does_not_take():
     with pytest.raises(InputError, match="certified, but not cheaply enough to train against"):
         CertifiedRanking(explainer=IntegratedGradients())

@@ -46,6 +46,7 @@ class CertifiedRanking(RankingPenalty):
     norm: of the ball, l2 or linf.
     region: an L2 or Linf whose norm, scale and frozen features make the ball, in place of `norm`;
         `radius` is then in its units.
+    toward: the class whose explanation is to be proved; None for the one predicted.
     pairs: how many gaps of a row are bounded, the lowest among them.
     margin: a gap of this many mean scores is enough.
     individuality: the factor of a second term, the log of how many rows of the batch have a row's
@@ -61,6 +62,7 @@ class CertifiedRanking(RankingPenalty):
     margin: float = 0.02
     individuality: float = 0.0
     region: NormBall | None = None
+    toward: int | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -75,6 +77,8 @@ class CertifiedRanking(RankingPenalty):
         require(plain, where, "explainer", EXPECTED, self.explainer)
         is_valid = self.region is None or type(self.region) in (L2, Linf)
         require(is_valid, where, "region", "None, an L2 or a Linf", self.region)
+        is_valid = self.toward is None or (type(self.toward) is int and self.toward >= 0)
+        require(is_valid, where, "toward", "None or the number of a class", self.toward)
 
     @property
     def usual_weight(self) -> float:
@@ -83,6 +87,8 @@ class CertifiedRanking(RankingPenalty):
 
     def rows(self, batch: ExplainedBatch) -> Tensor:
         check_k("CertifiedRanking", self.k, self._count(batch))
+        if self.toward is not None and batch.given_target is None:
+            batch.given_target = torch.full((len(batch.x),), self.toward, device=batch.x.device)
         return self.ranked_rows(batch)
 
     def _count(self, batch: ExplainedBatch) -> int:
