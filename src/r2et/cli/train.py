@@ -43,6 +43,9 @@ def command(
     seed: int = typer.Option(0, min=0, max=2**32 - 1, help="Seed of weights and batches."),
     hidden: str = typer.Option(None, help="Widths of hidden layers, as 32,32."),
     change: list[str] = CHANGES,
+    max_auc_drop: float = typer.Option(
+        None, help="Find the weight: the stablest that costs at most so much validation AUC."
+    ),
     resume: bool = typer.Option(True, help="Go on with what the folder holds, or start anew."),
     baselines: bool = typer.Option(
         True, help="Of a table, fit logistic regression and boosting on the same rows too."
@@ -103,6 +106,7 @@ def command(
                 progress=True,
                 baselines=baselines,
                 class_weight=class_weight,
+                max_auc_drop=max_auc_drop,
             )
     except KeyboardInterrupt:
         again = "the same command" if resume else "the same command without --no-resume"
@@ -131,6 +135,8 @@ def show(screen: Console, done: TrainingRun) -> None:
     table.add_row(f"different top-{report.k} sets, {report.rows} rows", sets)
     table.add_row("epochs; seconds", f"{done.epochs}; {done.seconds:.1f}")
     screen.print(table)
+    if done.search is not None:
+        typer.echo(str(done.search))
     loud = below_logistic(report.auc_clean, report.auc_linear)
     if loud:
         screen.print(loud, markup=False, style="bold")

@@ -5,6 +5,7 @@ from r2et.train.recipe import RECIPES, Recipe, recipe
 from r2et.train.report import Report, report
 from r2et.train.select import Selection, select
 from r2et.train.trained import Trained, load_trained
+from r2et.train.weight_search import WeightSearch, WeightTrial
 
 __all__ = [
     "RECIPES",
@@ -13,6 +14,8 @@ __all__ = [
     "Report",
     "Selection",
     "Trained",
+    "WeightSearch",
+    "WeightTrial",
     "fit",
     "load_trained",
     "recipe",

@@ -50,6 +50,7 @@ from r2et.train.row_weights import row_weights
 from r2et.train.runtime import threads_for
 from r2et.train.seen_rows import SeenRows
 from r2et.train.trained import Trained, described
+from r2et.train.weight_search import WeightSearch, check_budget, fit_within
 from r2et.version import __version__
 
 USUAL_STEPS = 3000
@@ -63,12 +64,14 @@ class Fit:
     history: one entry per epoch (loss, penalty, validation AUC, thickness).
     record: settings, versions, durations and outcome, as JSON can hold them.
     trained: the model with what its folder would say of it, for `audit`.
+    search: how its weight was found, where fit was given max_auc_drop; print it for the front.
     """
 
     model: nn.Module
     history: list[dict[str, Any]]
     record: dict[str, Any]
     trained: Trained | None = None
+    search: WeightSearch | None = None
 
 
 def fit(
@@ -95,6 +98,7 @@ def fit(
     baselines: bool | None = None,
     class_weight: Literal["balanced"] | Mapping[str | int, float] | None = None,
     sample_weight: Any = None,
+    max_auc_drop: float | None = None,
 ) -> Fit:
     """Train a copy of the model on data.train by a recipe; the model given is left as it is.
 
@@ -108,7 +112,10 @@ def fit(
     them falls below `agree`, or the validation AUC by 0.01, checked after every epoch or, finer,
     after every `check_every` batches; what is kept is the last that passed. keep: which epoch's
     weights to return: the last, the best by validation AUC, or the last whose AUC is not below
-    `threshold` ("above"; where none is, the best, with a warning).
+    `threshold` ("above"; where none is, the best, with a warning). By default, of a table whose
+    validation rows have two classes the best, of other data and of a retraining the last. No epoch
+    is the best before the penalty has its full strength; of those after, the last within 0.002 of
+    the highest AUC.
 
     out: a folder for checkpoints (every `save_every` seconds, and at Ctrl-C), the record, and the
     trained model (of networks that are not ours, the weights). A later call with the same settings
@@ -119,8 +126,35 @@ def fit(
     sample_weight: (rows,) what each training row counts for in the loss, by default data.weights or
     all alike. class_weight: the same for each class, by its name or number, or "balanced": as if
     every class had as many rows. Penalties look at all rows alike.
+    max_auc_drop: find the weight instead of taking the recipe's: of several trainings the stablest
+    whose validation AUC is at most this far below that at weight 0 (see WeightSearch); where none
+    is, the most accurate, with a warning.
     """
     chosen = find_recipe(recipe)
+    if max_auc_drop is not None:
+        asked = {"keep": keep, "threshold": threshold, "retrain": retrain, "fabric": fabric}
+        check_budget(max_auc_drop, chosen, data, **asked)
+        found: Fit = fit_within(
+            fit,
+            model,
+            data,
+            chosen,
+            max_auc_drop,
+            out=out,
+            resume=resume,
+            baselines=baselines,
+            k=k,
+            radius=radius,
+            epochs=epochs,
+            seed=seed,
+            explainer=explainer,
+            region=region,
+            save_every=save_every,
+            progress=progress,
+            class_weight=class_weight,
+            sample_weight=sample_weight,
+        )
+        return found
     check_data(data, labelled=keep in ("best", "above"))
     keep = default_keep(data, retrain=bool(retrain)) if keep is None else keep
     check_arguments(radius, keep, threshold, explainer, agree, save_every)

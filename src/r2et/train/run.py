@@ -18,6 +18,7 @@ from r2et.train.fit import fit
 from r2et.train.recipe import Recipe, recipe
 from r2et.train.report import Report, report
 from r2et.train.row_weights import row_weights
+from r2et.train.weight_search import WeightSearch
 
 WHERE = "train"
 
@@ -34,6 +35,7 @@ class TrainingRun:
     seconds: float
     stopped: str | None
     report: Report
+    search: WeightSearch | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain, flat data for JSON."""
@@ -80,11 +82,12 @@ def train(
     progress: bool = False,
     baselines: bool = True,
     class_weight: Any = None,
+    max_auc_drop: float | None = None,
 ) -> TrainingRun:
     """Train the usual network for the data, store it in the folder, and measure it.
 
     baselines: beside logistic regression and boosting on the same rows; tables only.
-    class_weight: as in fit.
+    class_weight, max_auc_drop: as in fit.
     """
     table = data.train.x.ndim == 2
     is_valid = hidden is None or not chosen.linear
@@ -108,6 +111,7 @@ def train(
         progress=progress,
         baselines=baselines and table,
         class_weight=class_weight,
+        max_auc_drop=max_auc_drop,
     )
     record = done.record
     stored = None if done.trained is None else done.trained.baselines
@@ -120,6 +124,7 @@ def train(
         epochs=record["epochs_done"],
         seconds=record["seconds"],
         stopped=record["stopped"],
+        search=done.search,
         report=report(done.model, data, k=k, radius=radius, progress=progress, baselines=beside),
     )
 

@@ -1,0 +1,96 @@
+"""Accuracy of the default networks on tables, beside linear models and boosting.
+
+`python perf/tables.py FOLDER [NAME ...]` writes perf/records/tables.json, table by table; what the
+record holds already is measured again only if it is named. FOLDER holds tables as CSV files and
+tables.json, {name: {"target": ..., "drop": [...], "chosen_by": true or false}}: nothing of it is in
+the project or needed by it. chosen_by: whether the table had a say in how the network was made.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from r2et.certify import IntervalCertifier
+from r2et.data import Data, load_table
+from r2et.explain import Gradient
+from r2et.metrics import split_auc
+from r2et.rank import distinct_top_k
+from r2et.train import fit
+from r2et.train.baselines import fit_baselines
+from recording import RECORDS, load_record, save
+
+SEEDS = (0, 1, 2)
+RADIUS, PROVED, SETS = 0.1, 200, 1000  # rows whose proof is looked for, and whose sets are counted
+RECIPES = ("vanilla", "certified")
+
+
+def measured(data: Data, name: str, seed: int) -> dict[str, Any]:
+    """One training with nothing but its defaults, on test rows."""
+    start = time.process_time()
+    done = fit(None, data, name, radius=RADIUS, seed=seed, progress=False, baselines=False)
+    seconds = time.process_time() - start
+    x = data.test.x
+    certifier = IntervalCertifier(limit=RADIUS * 1.01, splits=0)
+    proved = certifier(done.model, Gradient(), x[:PROVED], k=data.k).radius >= RADIUS
+    return {
+        "recipe": name,
+        "seed": seed,
+        "auc": split_auc(done.model, data.test),
+        "validation": done.record["auc"],
+        "epoch": done.record["epoch_kept"],
+        "epochs": done.record["epochs_done"],
+        "proved": float(proved.double().mean()),
+        "sets": distinct_top_k(Gradient()(done.model, x[:SETS]), data.k),
+        "seconds": round(seconds, 1),
+    }
+
+
+def table(folder: Path, name: str, about: dict[str, Any]) -> dict[str, Any]:
+    """Everything of one table: its size, baselines, and each recipe with each seed."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # rows without a target
+        path = folder / f"{name}.csv"
+        data = load_table(path, about["target"], drop=about.get("drop", ()))
+    boosting = []
+    for seed in SEEDS:
+        beside = fit_baselines(data, seed=seed)
+        assert beside.boosting is not None
+        boosting.append(beside.boosting.auc_test)
+    runs = []
+    for recipe in RECIPES:
+        for seed in SEEDS:
+            runs.append(measured(data, recipe, seed))
+            print(name, runs[-1], flush=True)
+    return {
+        "rows": [len(part.y) for part in data.parts],
+        "features": data.train.x.shape[1],
+        "chosen_by": bool(about["chosen_by"]),
+        "logistic": beside.logistic.auc_test,
+        "boosting": boosting,
+        "runs": runs,
+    }
+
+
+def main() -> None:
+    """Measure on one thread what the record lacks or the command names."""
+    torch.set_num_threads(1)
+    folder = Path(sys.argv[1])
+    tables = json.loads((folder / "tables.json").read_text())
+    known = load_record("tables")["tables"] if (RECORDS / "tables.json").is_file() else {}
+    for name, about in tables.items():
+        if name in known and name not in sys.argv[2:]:
+            continue
+        known[name] = table(folder, name, about)
+        what = "fit(None, data, recipe, radius=0.1) with all other settings at their defaults"
+        save("tables", {"what": what, "radius": RADIUS, "proved_rows": PROVED, "tables": known})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,176 @@
+"""A weight found by what it may cost: against trainings by hand, and bad input."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from r2et.data import Split
+from r2et.errors import InputError
+from r2et.explain import Gradient
+from r2et.metrics import auc_of_logits, split_auc
+from r2et.models import MLP
+from r2et.train import fit, recipe, weight_search
+from r2et.train.trial_measures import auc_drop, stability
+from r2et.train.weight_search import _weights
+from training_data import small
+
+QUICK = {"k": 3, "epochs": 4, "progress": False, "baselines": False}
+LONGER = {**QUICK, "epochs": 20}
+
+
+def est_h(weight):
+    return recipe("est-h", weight=weight, lr=0.05)
+
+
+def by_weight(model, *_, **__):
+    """In the place of proof and attack, which have tests of their own: the flatter the stabler."""
+    size = sum(float(p.detach().square().sum()) for p in model.parameters())
+    return {"proved": None, "attacked": 1 / (1 + size), "distinct": 3}
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    monkeypatch.setattr(weight_search, "stability", by_weight)
+
+
+@pytest.fixture
+def searched(tmp_path):
+    """A search that has a choice: no network without curvature tells two quarters from two."""
+    made = small(rows=200)
+    parts = [Split(p.x, ((p.x[:, 0] - 0.5) * (p.x[:, 1] - 0.5) > 0).long()) for p in made.parts]
+    data = dataclasses.replace(made, train=parts[0], val=parts[1], test=parts[2])
+    torch.manual_seed(0)
+    start = fit(MLP(8), data, "vanilla", epochs=150, progress=False, baselines=False).model
+    found = fit(start, data, est_h(1.0), max_auc_drop=0.05, out=tmp_path, **LONGER)
+    return tmp_path, data, start, found
+
+
+def test_the_model_is_that_of_the_weight_found_and_keeps_the_budget(searched):
+    out, data, start, found = searched
+    search = found.search
+    assert search.met
+    plain, chosen = (fit(start, data, est_h(w), **LONGER) for w in (0.0, search.chosen))
+    for a, b in zip(chosen.model.parameters(), found.model.parameters(), strict=True):
+        assert torch.equal(a, b)
+    aucs = [split_auc(done.model, data.val) for done in (plain, chosen)]
+    drops = {trial.weight: trial.drop for trial in search.trials}
+    assert drops[search.chosen] == pytest.approx(aucs[0] - aucs[1], abs=1e-9)
+    assert drops[search.chosen] <= 0.05 < max(drops.values())  # something was refused
+    allowed = {t.weight: round(t.stability, 3) for t in search.trials if t.weight and t.met}
+    assert allowed[search.chosen] == max(allowed.values())
+
+    record = json.loads((out / "fit.json").read_text())
+    assert record["search"]["chosen"] == search.chosen
+    text = str(search)
+    assert text.count("<- chosen") == 1
+    assert "plain trainings" in text
+    stamps = {p: p.stat().st_mtime_ns for p in out.glob("search/*/checkpoint.pt")}
+    assert len(stamps) == len(search.trials)
+    again = fit(start, data, est_h(1.0), max_auc_drop=0.05, out=out, **LONGER)
+    assert again.search == search
+    assert {p: p.stat().st_mtime_ns for p in out.glob("search/*/checkpoint.pt")} == stamps
+
+
+def test_a_budget_that_no_weight_meets_is_said_with_the_best(monkeypatch):
+    monkeypatch.setattr(weight_search, "auc_drop", lambda *_: (0.2, 0.01))
+    with pytest.warns(UserWarning, match=r"no weight down to 3.9e-05 keeps the validation AUC"):
+        found = fit(MLP(8), small(), "est-h", max_auc_drop=0.01, **QUICK)
+    assert not found.search.met
+    penalised = [t for t in found.search.trials if t.weight]
+    assert found.search.chosen == max(penalised, key=lambda t: t.auc).weight
+    assert "NOT within" in str(found.search)
+
+
+def test_a_validation_part_that_is_too_small_is_said_with_the_interval(monkeypatch):
+    monkeypatch.setattr(weight_search, "auc_drop", lambda *_: (0.001, 0.02))
+    expected = (
+        r"too small to measure a drop of 0\.005: .* is \+0\.0010 within -0\.0190 to \+0\.0210"
+    )
+    with pytest.warns(UserWarning, match=expected):
+        fit(MLP(8), small(), "est-h", max_auc_drop=0.005, **QUICK)
+
+
+def test_a_weight_that_breaks_the_training_is_too_heavy():
+    found = fit(MLP(8), small(), recipe("est-h", weight=1e36), max_auc_drop=0.4, **QUICK)
+    broken = [t for t in found.search.trials if t.auc == 0]
+    assert all(not t.met for t in broken)
+
+
+def test_what_is_proved_and_attacked_of_a_linear_model_is_everything():
+    data = small()
+    measured = stability(MLP(8, ()).eval(), data, Gradient(), 3, 0.3, of_reasons=False)
+    assert measured == {"proved": 1.0, "attacked": 1.0, "distinct": 1}
+
+
+@pytest.mark.parametrize(
+    ("threshold", "expected"),
+    [
+        (3.0, [1, 4, 2, 8**0.5]),  # up until it fails, then halves in logarithms
+        (0.2, [1, 1 / 4, 1 / 16, 1 / 8, 2**-2.5]),
+        (1e9, [1, 4, 16, 64, 256]),
+        (1e-9, [1, 1 / 4, 1 / 16, 1 / 64, 1 / 256]),
+    ],
+)
+def test_where_it_looks(threshold, expected):
+    tried = []
+
+    def met(weight):
+        if weight not in tried:
+            tried.append(weight)
+        return weight <= threshold
+
+    list(_weights(1.0, met))
+    assert tried == pytest.approx(expected)
+
+
+def test_the_interval_of_a_drop_covers_it():
+    """Two models of known quality, on many draws of rows."""
+    random = np.random.default_rng(0)
+
+    def draw(rows):
+        y = random.integers(2, size=rows)
+        signal = y + random.normal(size=rows)
+        pair = [
+            torch.from_numpy(np.stack([0 * signal, signal + s * random.normal(size=rows)], 1))
+            for s in (0.1, 1.0)
+        ]
+        return *pair, torch.from_numpy(y)
+
+    before, after, y = draw(50_000)
+    truth, _ = auc_drop(before, after, y)
+    assert truth == pytest.approx(auc_of_logits(before, y) - auc_of_logits(after, y))
+    drops = [auc_drop(*draw(300)) for _ in range(200)]
+    covered = sum(abs(drop - truth) < half for drop, half in drops)
+    assert 180 <= covered < 200  # 95 % of 200
+    assert 0 < truth < 0.2
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        ({"recipe": "vanilla"}, "fit: max_auc_drop must be left out for vanilla, which has no"),
+        ({"recipe": "at"}, "fit: max_auc_drop must be left out for at, which has no weight"),
+        ({"max_auc_drop": -0.1}, "fit: max_auc_drop must be None or a number in [0, 0.5), got"),
+        ({"max_auc_drop": "a lot"}, "fit: max_auc_drop must be None or a number in [0, 0.5), got"),
+        ({"keep": "last"}, "fit: keep must be left out with max_auc_drop, got last."),
+        ({"retrain": True}, "fit: retrain must be left out with max_auc_drop, got True."),
+    ],
+)
+def test_bad_input(call, message):
+    asked = {"recipe": "est-h", "max_auc_drop": 0.01, **call}
+    with pytest.raises(InputError) as caught:
+        fit(None, small(), asked.pop("recipe"), **asked)
+    assert str(caught.value).startswith(message)
+
+
+def test_one_class_and_a_folder_of_something_else(tmp_path):
+    data = small()
+    ones = dataclasses.replace(data, val=Split(data.val.x, torch.ones_like(data.val.y)))
+    with pytest.raises(InputError, match=r"data.val.y must be of two classes or more"):
+        fit(None, ones, "est-h", max_auc_drop=0.01)
+    fit(None, data, "vanilla", out=tmp_path, epochs=1, progress=False)
+    with pytest.raises(InputError, match=r"with a training of a given weight"):
+        fit(None, data, "est-h", max_auc_drop=0.01, out=tmp_path)
