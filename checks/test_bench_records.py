@@ -14,6 +14,8 @@ from r2et.bench.figure_plans import FIGURES
 from r2et.bench.grid import Grid
 from r2et.bench.paper_tables import table_spec
 from r2et.bench.papers import paper_tables
+from r2et.bench.papers_regime import LENGTHS
+from r2et.bench.regime_searches import nearest_length
 from r2et.bench.registry import BENCHMARKS
 from r2et.bench.table_plan import COARSE, gathered
 from r2et.config import config_key
@@ -31,8 +33,8 @@ LEADS = "ERAttack: a variant of R2ET leads the other methods"
 @pytest.fixture(scope="module")
 def runs():
     kept = archives(RECORDS)
-    assert set(kept) == {"tables", "steps"}
-    return {name: kept[name] for name in ("tables", "steps")}
+    assert set(kept) == {"tables", "steps", "papers"}
+    return {name: kept[name] for name in ("tables", "papers", "steps")}
 
 
 @pytest.fixture(scope="module")
@@ -115,7 +117,7 @@ def test_the_check_sees_a_page_that_is_out_of_date(tmp_path):
 def test_all_that_is_kept_is_small():
     files = list(RECORDS.iterdir())
     assert len(files) < 20
-    assert sum(file.stat().st_size for file in files) < 2e6
+    assert sum(file.stat().st_size for file in files) < 3e6
 
 
 def test_every_record_is_named_by_its_config(runs):
@@ -126,12 +128,20 @@ def test_every_record_is_named_by_its_config(runs):
     assert len(runs["tables"].records) > 1000
 
 
-@pytest.mark.parametrize("name", TABLES)
-def test_every_number_is_in_a_record(name, tables):
+def of_both(runs, name):
+    """Claims of a table in the long regime and in the papers', each with its archive."""
+    short = runs["papers"].claims_of(f"{name}-papers")
+    both = [(runs["tables"], claim) for claim in runs["tables"].claims_of(name)]
+    return both + [(runs["papers"], claim) for claim in short]
+
+
+@pytest.mark.parametrize("name", [*TABLES, "nearest"])
+def test_every_number_is_in_a_record(name, runs):
     """Each claim's numbers are made anew from the records that it names."""
-    claims = tables.claims_of(name)
-    assert {claim.data for claim in claims} >= set(DATASETS)
-    for claim in claims:
+    every = of_both(runs, name)
+    if name != "nearest":
+        assert {claim.data for _, claim in every} >= set(DATASETS)
+    for tables, claim in every:
         columns = {column.key: column for column in table_spec(name, claim.data).columns}
         assert set(columns) == set(claim.numbers)
         for key, values in claim.numbers.items():
@@ -145,10 +155,27 @@ def test_every_number_is_in_a_record(name, tables):
                 assert {of["recipe"] for of in trained} == {claim.recipe}
 
 
-@pytest.mark.parametrize("name", TABLES)
-def test_every_claim_is_what_its_plan_makes_of_the_records(name, tables):
+def test_the_papers_regime_is_the_one_that_was_searched_for(runs):
+    """The length of training that the registry has is what the recorded search says."""
+    panels = {panel.data: panel for panel in runs["papers"].panels_of("length-search")}
+    assert set(panels) >= set(DATASETS)
+    for data, panel in panels.items():
+        assert panel.values["nearest"] == nearest_length(panel.values) == LENGTHS[data]
+        assert len(panel.values["er_last"][0]) == 3
+    for claim in runs["papers"].claims.values():
+        assert claim.regime == "papers"
+        names = [r for values in claim.numbers.values() for r in values.records]
+        for record in (runs["papers"].records[name] for name in names):
+            assert record.config["of"]["regime"] == "papers"
+            if record.config["name"] in ("er", "mse"):
+                assert record.config["attack"]["keep"] == "last"
+    assert not runs["papers"].records.keys() & runs["tables"].records.keys()
+
+
+@pytest.mark.parametrize("name", [*TABLES, "nearest"])
+def test_every_claim_is_what_its_plan_makes_of_the_records(name, runs):
     """Choices, thresholds, ties, reasons and durations too: nothing in a claim is typed."""
-    for claim in tables.claims_of(name):
+    for tables, claim in of_both(runs, name):
         if has_checksums(claim.data):  # or the names of its records need files somebody supplies
             grid = Grid.of_claim(claim.settings, claim.data, claim.recipe)
             plan = table_spec(name, claim.data).plan(grid, claim.data, claim.recipe)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from r2et.bench.claim import Claim
+from r2et.bench.figure_plans import FIGURES
 from r2et.bench.panel import Panel
 from r2et.bench.record import Record, parse
 from r2et.bench.schedule import Plan
@@ -75,7 +76,7 @@ class Archive:
             self.records[record.name] = replace(record, made=made)
         for path in sorted((folder / "claims").glob("*/*.json")):
             text, source = path.read_text(encoding="utf-8"), str(path)
-            if path.parent.name.startswith("table") or path.parent.name == "leaderboard":
+            if path.parent.name not in FIGURES:
                 claim = Claim.from_json(text, source)
                 self.claims[claim.name] = claim
             else:

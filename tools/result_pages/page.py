@@ -17,6 +17,7 @@ from r2et.bench.table_formats import LEGEND, markdown
 from result_pages.archive import END, Archive, merged
 from result_pages.figure_tables import lines
 from result_pages.first_screen import first_screen
+from result_pages.nearest_part import nearest_part
 from result_pages.text_template import TextTemplate
 from result_pages.verdicts import Verdict, verdicts
 
@@ -96,6 +97,7 @@ def _first(
     if both["long"]:
         parts.append(SHORT.format(all=len(both["long"]), **counts(both["long"])))
         parts += _verdicts(both["long"], both["papers"])
+    parts += nearest_part(_ordered(template.claims["nearest-papers"]), "results/nearest.md")
     links = [f"- [{text.splitlines()[0].lstrip('# ')}]({path})" for path, text in pages.items()]
     parts.append(PAGES.format(links="\n".join(links)))
     return "\n".join(parts)

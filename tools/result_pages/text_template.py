@@ -76,6 +76,13 @@ class TextTemplate:
             raise KeyError(group)
         return f"{leader[0]:.1f} (`{leader[1]}`)"
 
+    def best_papers(self, table: str, data: str, key: str, group: str) -> str:
+        """The papers' best in a group, and whose it is."""
+        leader = best(reported(_column_of(table, data, key), data), GROUPS[group])
+        if leader is None:
+            raise KeyError(group)
+        return f"{leader[0]:.1f} (`{leader[1]}`)"
+
     def gain(self, table: str, data: str, key: str) -> str:
         """Of the best variant of R2ET over Vanilla, here."""
         return _gain(self._column(table, data, key))
@@ -145,8 +152,13 @@ class TextTemplate:
         On validation rows, in points of P@k, or of AUC.
         """
         value = {"auc": "auc_validation", "precision": "precision"}[name]
-        one, other = self.runs[:2]
-        both = [(one[n], r) for n, r in other.items() if n in one and "-validation-" in n]
+        one, *others = self.runs
+        both = [
+            (one[n], r)
+            for other in others
+            for n, r in other.items()
+            if n in one and "-validation-" in n
+        ]
         most = max(abs(a.measured[value] - b.measured[value]) for a, b in both)
         return f"{most:.4f}" if name == "auc" else f"{100 * most:.1f}"
 
@@ -163,8 +175,9 @@ class TextTemplate:
 
 
 WORDS = (
-    *("here", "theirs", "best", "gain", "gain_papers", "below", "most_tied", "tried", "moved"),
-    *("retrained", "length", "last_point", "pairs", "rho", "follows", "apart", "batches"),
+    *("here", "theirs", "best", "best_papers", "gain", "gain_papers", "below", "most_tied"),
+    *("tried", "moved", "retrained", "length", "last_point", "pairs", "rho", "follows", "apart"),
+    "batches",
 )
 
 
