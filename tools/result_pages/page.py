@@ -11,6 +11,7 @@ from r2et.bench.claim import Claim, in_regime
 from r2et.bench.figure_plans import FIGURES
 from r2et.bench.panel import Panel
 from r2et.bench.paper_tables import ALIASES, TABLE_NAMES, table_spec
+from r2et.bench.record import Record
 from r2et.bench.registry import BENCHMARKS, TABLE_CANDIDATES, dataset_title
 from r2et.bench.result_table import make_table
 from r2et.bench.table_formats import LEGEND, markdown
@@ -97,10 +98,18 @@ def _first(
     if both["long"]:
         parts.append(SHORT.format(all=len(both["long"]), **counts(both["long"])))
         parts += _verdicts(both["long"], both["papers"])
-    parts += nearest_part(_ordered(template.claims["nearest-papers"]), "results/nearest.md")
+    near = _ordered(template.claims["nearest-papers"])
+    records = [r for run in runs.values() for r in run.records.values() if in_papers_regime(r)]
+    parts += nearest_part(near, "results/nearest.md", records, ("adult", "bank", "compas"))
     links = [f"- [{text.splitlines()[0].lstrip('# ')}]({path})" for path, text in pages.items()]
     parts.append(PAGES.format(links="\n".join(links)))
     return "\n".join(parts)
+
+
+def in_papers_regime(record: Record) -> bool:
+    """Whether a measurement is of a network of that regime."""
+    of = record.config.get("of")
+    return isinstance(of, dict) and of.get("regime") == "papers"
 
 
 def template_of(runs: Mapping[str, Archive]) -> TextTemplate:
