@@ -189,6 +189,8 @@ class TrainTask(BenchTask):
                 keep="last" if threshold is None else "above",
                 threshold=threshold,
                 class_weight=None,
+                region=None,
+                max_auc_drop=None,
                 progress=False,
                 baselines=False,
             )
