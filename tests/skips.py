@@ -24,6 +24,7 @@ EXPECTED = (
     ("R2ET_DATA is not set", _no_data, "the real data sets are not ours to ship"),
     ("no browser here", _no_browser, "the page's text is tested without one"),
     ("polars is not installed", _always, "its frames come by the Arrow protocol, as pyarrow's do"),
+    ("skorch is not installed", _always, "a class that shows the same of itself stands in"),
     ("all but the blocks that need quantus ran", _always, "the rest of the page is run"),
     ("all but the blocks that need skorch ran", _always, "the rest of the page is run"),
     ("SCIPY_ARRAY_API is not set", _always, "scikit-learn's own check of arrays that are no NumPy"),

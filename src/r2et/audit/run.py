@@ -66,7 +66,7 @@ UNKNOWN_ROWS = "its folder keeps no fingerprints of them: whether rows are among
 
 
 def audit(
-    model: nn.Module | Trained | Fit | Subject,
+    model: nn.Module | Trained | Fit | Subject | Any,
     x: Any = None,
     y: Any = None,
     *,
@@ -98,7 +98,9 @@ def audit(
     model: a module, or what `fit` or `load_trained` gave: of that k, region, names and classes are
     those of its training unless given, x the test part, and rows that it was trained or validated
     on are left out; all_rows=True audits them too, and the result says so. Of a module k is given,
-    and region is L2(0.3) unless given.
+    and region is L2(0.3) unless given. A fitted Pipeline that ends in a module, a skorch net or an
+    R2ETClassifier: x and y are as it takes them, and its last step is audited on what the steps
+    before make of x.
     cutoff: of two classes, the probability of class 1 from which on it is decided for: an attack
     has to leave the decision on its side of it, and the reasons are those of the class decided for.
 
@@ -131,11 +133,14 @@ def audit(
     if x is None:
         require(y is None, WHERE, "y", "given with x", "labels alone")
         x, y = subject.test_rows()
+    else:
+        x, y = subject.inputs(x), subject.classes_of(y)
     if trained is not None:
         k = trained.k if k is None else k
         region = L2(trained.radius) if region is None else region
         classes = (trained.classes or None) if classes is None else classes
         schema = trained.schema if schema is None else schema
+    explainer = subject.explainer if explainer is None else explainer
     region = L2(RADIUS) if region is None else region
     require(k is not None, WHERE, "k", "given for a model whose training is not known", "nothing")
     assert k is not None
@@ -172,7 +177,7 @@ def audit(
         check_table(schema, source.first[0].numel())
     check_logits(WHERE, model, source.first)
     scores = explainer(model, source.first)
-    known = source.names or (None if trained is None else trained.names)
+    known = source.names or subject.feature_names or (None if trained is None else trained.names)
     names = score_names(explainer, known, scores.shape[1]) if names is None else names
     names = _names("names", names, scores.shape[1], "score")
     count = max(2, batched_logits(model, source.first, WHERE).shape[1])
@@ -213,7 +218,7 @@ def audit(
     return Audit(
         {
             "format": FORMAT,
-            "name": name or type(model).__name__,
+            "name": name or subject.title or type(subject.model).__name__,
             "versions": _versions(),
             "date": datetime.date.today().isoformat(),
             "seconds": time.time() - began,

@@ -24,7 +24,6 @@ from r2et.estimator.encoding import (
     Encoding,
     NumberEncoding,
     TableEncoding,
-    check_one_category,
     is_frame,
     is_table,
 )
@@ -236,15 +235,12 @@ class R2ETClassifier(ClassifierMixin, BaseEstimator):
         here counts columns.
         """
         self._network()
-        where = f"{WHERE}.reasons"
         wanted: dict[str, Any] = {"k": int(self.k), **settings}
-        x = self.inputs(X)
-        check_one_category(where, self.encoding_, x)
         if wanted.get("toward") is not None:
-            wanted["toward"] = int(self._codes([wanted["toward"]], where, "toward"))
-        if wanted.get("reference") is not None:
-            wanted["reference"] = self.inputs(wanted["reference"])
-        return find_reasons(self.trained_, x, **wanted)
+            wanted["toward"] = int(self._codes([wanted["toward"]], f"{WHERE}.reasons", "toward"))
+        # A tensor would be taken for encoded rows.
+        rows = X.numpy(force=True) if isinstance(X, Tensor) else X
+        return find_reasons(self, rows, **wanted)
 
     def top_features(self, X: ArrayLike) -> list[list[str]]:  # noqa: N803
         """For each row the names of its k_ strongest features by `explain`, strongest first.
@@ -291,12 +287,10 @@ class R2ETClassifier(ClassifierMixin, BaseEstimator):
         self._network()
         several = len(self.encoding_.names) > 1
         require(several, f"{WHERE}.audit", "X", "of two features or more", "one")
-        named = hasattr(self, "feature_names_in_")
         wanted: dict[str, Any] = {
             "k": self.k_,
             "explainer": self._explainer(),
             "region": L2(self.radius),
-            "names": self.encoding_.names if named else None,
             "classes": [str(label) for label in self.classes_],
             "name": WHERE,
         }
@@ -322,6 +316,11 @@ class R2ETClassifier(ClassifierMixin, BaseEstimator):
     def schema_(self) -> Schema | None:
         """The columns in words and units."""
         return self.encoding_.schema
+
+    @property
+    def reads_tables_(self) -> bool:
+        """Whether rows are read by schema_, and not as numbers."""
+        return isinstance(self.encoding_, TableEncoding)
 
     @property
     def groups_(self) -> tuple[tuple[int, ...], ...]:

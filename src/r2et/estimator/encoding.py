@@ -15,7 +15,7 @@ from torch import Tensor
 from r2et.data import Column, Schema, apply_schema
 from r2et.data.column import MEASURED
 from r2et.data.table_columns import infer_schema
-from r2et.errors import InputError, require
+from r2et.errors import InputError
 from r2et.estimator.one_hot import Groups, column_titles, given_groups, groups_by_name, stem
 
 FARTHEST = 1e6  # scaled features beyond it would make float32 and float64 networks disagree
@@ -155,16 +155,3 @@ def _described(
         return Schema(tuple(columns))
     except InputError:
         return None
-
-
-def check_one_category(where: str, encoding: Encoding, x: Tensor) -> None:
-    """Rows (B, n) that have exactly one category in each column: of others nothing can be said."""
-    for group in encoding.groups:
-        cells = x[:, list(group)]
-        wrong = ~(((cells == 0) | (cells == 1)).all(1) & (cells.sum(1) == 1))
-        if bool(wrong.any()):
-            row = int(wrong.nonzero()[0])
-            own = [encoding.names[i] for i in group]
-            got = f"{[f'{value:g}' for value in cells[row].tolist()]} in row {row}"
-            shown = ", ".join(own[:4]) + (", ..." if len(own) > 4 else "")
-            require(False, where, "X", f"of rows with exactly one of {shown}", got.replace("'", ""))

@@ -57,11 +57,14 @@ class DecidedRows:
         cutoff: float | None = None,
     ) -> DecidedRows:
         """Rows as `reasons` is given them, each asked for the class it is decided for."""
-        subject = Subject.of(getattr(model, "trained_", model))
+        subject = Subject.of(model)
         given = TableRows.of(subject, rows, "rows")
         x = given.x
         called = tuple(range(len(x)) if ids is None else (_name(own) for own in ids))
         require(len(called) == len(x), WHERE, "ids", f"one for each of {len(x)} rows", len(called))
+        columns = _columns(subject, groups, names, x.shape[1])
+        if subject.encode is not None:
+            _check_one_category(columns, x)
         own = batched_logits(subject.model, x, WHERE)
         is_valid = cutoff is None or (isinstance(cutoff, float) and 0 < cutoff < 1)
         require(is_valid, WHERE, "cutoff", "a probability between 0 and 1", cutoff)
@@ -72,7 +75,7 @@ class DecidedRows:
         return DecidedRows(
             subject,
             decided,
-            _columns(subject, groups, names, x.shape[1]),
+            columns,
             x,
             called,
             decision,
@@ -172,3 +175,15 @@ def _columns(
     own = () if trained is None else trained.names
     stored = () if trained is None else trained.extra.get("groups", ())
     return columns_of_groups(stored if groups is None else groups, names or own, width)
+
+
+def _check_one_category(columns: Sequence[ReasonColumn], x: Tensor) -> None:
+    """Rows have one category in each column: an encoder that ignores others may leave none."""
+    for column in columns:
+        if len(column.features) > 1 and (column.source is None or column.source.kind == "category"):
+            cells = x[:, list(column.features)]
+            wrong = ~(((cells == 0) | (cells == 1)).all(1) & (cells.sum(1) == 1))
+            if bool(wrong.any()):
+                row = int(wrong.nonzero()[0])
+                got = f"{int(cells[row].count_nonzero())} in row {row}"
+                require(False, WHERE, "rows", f"of one category of {column.name!r} each", got)

@@ -47,7 +47,11 @@ class TableRows:
         model, trained = subject.model, subject.trained
         like = next((p for p in model.parameters() if p.is_floating_point()), torch.empty(0))
         table = trained is not None and trained.schema is not None
-        if table and not isinstance(rows, Tensor | TableRows):
+        is_raw = not isinstance(rows, Tensor | TableRows)
+        rows = subject.prepared(rows) if is_raw else rows
+        if is_raw and subject.encode is not None and not subject.by_schema:
+            rows = torch.as_tensor(subject.encode(rows))
+        elif is_raw and table:
             assert trained is not None
             assert trained.schema is not None
             rows = TableRows.read(trained.schema, rows)
