@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -51,6 +52,8 @@ class TableRows:
         rows = subject.prepared(rows) if is_raw else rows
         if is_raw and subject.encode is not None and not subject.by_schema:
             rows = torch.as_tensor(subject.encode(rows))
+        elif is_raw and subject.steps is not None and not table:
+            rows = torch.as_tensor(np.asarray(rows))
         elif is_raw and table:
             assert trained is not None
             assert trained.schema is not None
