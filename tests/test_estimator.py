@@ -230,7 +230,7 @@ def test_flags_that_only_rows_set_aside_tell_apart_do_no_harm(monkeypatch, chose
     table = np.concatenate([x, flags], 1)
     assert np.array_equal(model.fit(table, y).predict_proba(table), without)
     auc = roc_auc_score(y[aside], model.decision_function(table[aside]))
-    assert auc == pytest.approx(model.history_[-1]["auc"])
+    assert auc == pytest.approx(model.trained_.extra["auc"])
     assert not model.explain(table)[:, 4:].any()
     flipped = np.concatenate([x, 1 - flags], 1)
     assert np.array_equal(model.predict_proba(flipped), without)
