@@ -24,6 +24,7 @@ from PIL import Image
 
 from r2et.audit import audit
 from r2et.audit.measures import MEASURES
+from r2et.certify.operators import registry
 from r2et.cli import app
 from r2et.data import load
 from r2et.models import MLP
@@ -44,6 +45,12 @@ WITH_CODE = [page for page in PAGES if BLOCK.search(page.read_text())]
 
 def name(page):
     return str(page.relative_to(ROOT))
+
+
+@pytest.fixture(autouse=True)
+def operators(monkeypatch):
+    """What a page adds to the proof ends with it."""
+    monkeypatch.setattr(registry, "OPERATORS", dict(registry.OPERATORS))
 
 
 @pytest.fixture

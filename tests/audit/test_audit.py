@@ -49,7 +49,7 @@ def data():
 
 @pytest.fixture(scope="module")
 def model(data):
-    return fit(None, data, "vanilla", epochs=30, progress=False).model
+    return fit(MLP(data.train.x.shape[1]), data, "vanilla", epochs=30, progress=False).model
 
 
 @pytest.fixture(scope="module")
