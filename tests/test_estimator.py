@@ -503,3 +503,16 @@ def test_the_package_waits_for_torch_until_it_is_needed():
     assert r2et.penalty.R2ET(k=2).k == 2
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         r2et.nonsense  # noqa: B018
+
+
+@pytest.mark.slow
+def test_the_weight_is_found_by_what_it_may_cost():
+    numbers = np.random.default_rng(0)
+    x = numbers.random((300, 4))
+    y = (x[:, 0] + 0.3 * numbers.random(300) > 0.6).astype(int)
+    settings = {"k": 2, "recipe": "r2et", "epochs": 2, "random_state": 0}
+    model = R2ETClassifier(max_auc_drop=0.4, **settings).fit(x, y)
+    assert model.search_.met
+    assert model.search_.chosen in {trial.weight for trial in model.search_.trials if trial.weight}
+    assert model.trained_.baselines is not None
+    assert R2ETClassifier(**settings).fit(x, y).search_ is None

@@ -78,6 +78,8 @@ class R2ETClassifier(ClassifierMixin, BaseEstimator):
         would be inferred wrongly; given, also one of numbers alone is read as a table.
     groups: of numbers, lists of features (names or places) that are the categories of one column,
         such as OneHotEncoder's; by default found by their names, () says that there are none.
+    max_auc_drop: find the recipe's weight by what it may cost in AUC of the rows set aside, as in
+        r2et.train.fit (`search_`).
 
     After fit:
     classes_, n_features_in_, feature_names_in_ (of a DataFrame): as scikit-learn has them.
@@ -89,6 +91,7 @@ class R2ETClassifier(ClassifierMixin, BaseEstimator):
     groups_: features that are the categories of one column.
     encoding_: what makes features of rows.
     history_: one entry per epoch.
+    search_: how the weight was found; None where it was given.
     trained_: the network with fingerprints of the rows it was trained on, for `audit`.
     boosting_: the boosting to compare with; None without baselines, or of very many classes.
     """
@@ -109,6 +112,7 @@ class R2ETClassifier(ClassifierMixin, BaseEstimator):
         baselines: bool = True,
         kinds: Mapping[str, Kind | Column] | None = None,
         groups: Sequence[Sequence[int | str]] | None = None,
+        max_auc_drop: float | None = None,
     ) -> None:
         self.k = k
         self.recipe = recipe
@@ -123,6 +127,7 @@ class R2ETClassifier(ClassifierMixin, BaseEstimator):
         self.baselines = baselines
         self.kinds = kinds
         self.groups = groups
+        self.max_auc_drop = max_auc_drop
 
     def fit(
         self,
@@ -185,13 +190,15 @@ class R2ETClassifier(ClassifierMixin, BaseEstimator):
             seed=seed,
             explainer=self.explainer,
             progress=self.progress,
-            baselines=None if self.baselines else False,
+            baselines=(self.max_auc_drop is not None or None) if self.baselines else False,
             sample_weight=weights,
+            max_auc_drop=self.max_auc_drop,
         )
         # In float64 a row's outcome does not depend on the rows it is computed with.
         self.network_ = trained.model.double()
         silence(self.network_, constant)
         self.history_ = trained.history
+        self.search_ = trained.search
         assert trained.trained is not None
         self.trained_ = replace(trained.trained, model=self.network_, seen=seen)
         self.boosting_ = None
