@@ -12,7 +12,12 @@ from r2et.explain import IntegratedGradients
 from r2et.penalty import ReasonGaps
 from r2et.region import Feasible, Linf
 from r2et.train import fit, recipe
-from r2et.train.defaults import column_groups, reasons_explainer, reasons_region
+from r2et.train.defaults import (
+    column_groups,
+    moves_box,
+    reasons_explainer,
+    reasons_region,
+)
 
 QUICK = {"epochs": 2, "progress": False, "baselines": False}
 
@@ -47,9 +52,10 @@ def test_rows_are_usually_off_by_whole_units_of_whole_numbers():
     assert moves["age"] == moves["duration in months"] == 1
     assert moves["income"] == round(0.05 * spread["income"])
     assert moves["amount"] == pytest.approx(0.05 * spread["amount"])
-    region = reasons_region(data)
+    region = reasons_region(data, None, ReasonGaps())
     assert dict(region.reaches)["age"] == 1
-    assert reasons_region(replace(data, schema=None)) is None
+    assert reasons_region(replace(data, schema=None), None, ReasonGaps()) is None
+    assert reasons_region(data, Linf(0.1), ReasonGaps()) == Linf(0.1)
 
 
 def test_fit_takes_four_reasons_and_the_usual_moves():
@@ -74,7 +80,7 @@ def test_training_for_them_widens_their_gaps():
     penalty = replace(
         ReasonGaps(), explainer=reasons_explainer(data, ReasonGaps().explainer), toward=0
     )
-    penalty = replace(penalty, region=reasons_region(data))
+    penalty = replace(penalty, region=reasons_region(data, None, penalty))
     noise = torch.randn(400, data.train.x.shape[1], generator=torch.Generator().manual_seed(0))
     left = {}
     for weight in (0.0, 1.0):
@@ -82,6 +88,33 @@ def test_training_for_them_widens_their_gaps():
         model = fit(None, few, settings, epochs=6, progress=False, baselines=False).model
         left[weight] = float(penalty(model, data.test.x[:400], noise=noise).mean().detach())
     assert left[1.0] < 0.7 * left[0.0]
+
+
+def test_the_box_of_moves_holds_every_change_of_the_numbers():
+    data = credit(80)
+    region = Feasible(data.schema, moves={"age": 2, "amount": 500.0})
+    box = moves_box(region)
+    x = data.test.x.double()
+    reach = region.box(x)
+    sizes = torch.tensor(box.scale, dtype=torch.float64)
+    assert bool((reach <= sizes + 2.0**-23).all())  # x is known in float32
+    still = torch.tensor([i in box.frozen for i in range(x.shape[1])])
+    assert torch.equal(still, ~(reach > 0).any(0))
+
+
+def test_against_the_proof_the_ball_is_in_units_of_the_moves():
+    data = credit(200)
+    region = Feasible(data.schema, moves={"age": 3})
+    chosen = recipe("certified-reasons", toward=1)
+    done = fit(None, data, chosen, region=region, radius=0.3, **QUICK)
+    penalty = done.record["config"]["recipe"]["penalty"]
+    assert (penalty["radius"], penalty["k"], penalty["toward"]) == (2.0, 4, 1)
+    assert penalty["region"]["name"] == "Linf"
+    assert len(penalty["region"]["frozen"]) == len(data.names) - 1
+    assert penalty["explainer"]["groups"] == [list(group) for group in column_groups(data)]
+    plain = fit(None, data, recipe("certified-reasons", weight=0.0), **QUICK)
+    pairs = zip(done.model.parameters(), plain.model.parameters(), strict=True)
+    assert not all(torch.equal(a, b) for a, b in pairs)
 
 
 def test_what_has_no_reasons_is_refused():

@@ -34,8 +34,6 @@ class Penalty(Configurable, ABC):
 
     # Whether `target` means the true classes, as in a loss, rather than the explained ones.
     of_labels: ClassVar[bool] = False
-    # Whether it is of reasons: contributions of a table's columns, over changes of its rows.
-    of_reasons: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         where = type(self).__name__
@@ -50,6 +48,11 @@ class Penalty(Configurable, ABC):
     @property
     def random(self) -> bool:
         """Whether rows need random directions: see `noise`."""
+        return False
+
+    @property
+    def of_reasons(self) -> bool:
+        """Whether it is of contributions of a table's columns, over changes of its rows."""
         return False
 
     def __call__(

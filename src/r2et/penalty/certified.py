@@ -81,6 +81,11 @@ class CertifiedRanking(RankingPenalty):
         require(is_valid, where, "toward", "None or the number of a class", self.toward)
 
     @property
+    def of_reasons(self) -> bool:
+        """Contributions are what people are given; their ball is in units of a table's moves."""
+        return isinstance(self.explainer, GradientTimesInput)
+
+    @property
     def usual_weight(self) -> float:
         """A larger ball has worse bounds and bears less weight: 0.1 at radius 1, 1 at 0.1."""
         return min(0.1 / self.radius, 3.0)

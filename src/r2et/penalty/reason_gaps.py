@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar, final
+from typing import final
 
 import torch
 from torch import Tensor
@@ -36,8 +36,6 @@ class ReasonGaps(RankingPenalty):
         hinge: a gap of this many mean contributions is wide enough.
     """
 
-    of_reasons: ClassVar[bool] = True
-
     explainer: Explainer = field(
         default=IntegratedGradients(points=4, rule="gauss_legendre", reduce="signed")
     )
@@ -60,6 +58,10 @@ class ReasonGaps(RankingPenalty):
 
     @property
     def random(self) -> bool:
+        return True
+
+    @property
+    def of_reasons(self) -> bool:
         return True
 
     def rows(self, batch: ExplainedBatch) -> Tensor:

@@ -15,8 +15,8 @@ from r2et.data import Data
 from r2et.errors import require
 from r2et.explain import Explainer, Gradient, GradientTimesInput
 from r2et.models import MLP, ResNet18, SiameseCNN, SiameseGCN, TableMLP
-from r2et.penalty import CertifiedRanking
-from r2et.region import Feasible, Region
+from r2et.penalty import CertifiedRanking, Penalty
+from r2et.region import Feasible, Linf, Region
 from r2et.train.baselines import logistic_regression
 from r2et.train.loop import Keep
 from r2et.train.recipe import Recipe
@@ -114,11 +114,31 @@ def column_groups(data: Data) -> tuple[tuple[int, ...], ...]:
     return tuple(tuple(range(a, b)) for a, b in zip([0, *ends], ends, strict=False))
 
 
-def reasons_region(data: Data) -> Region | None:
-    """The changes that rows of a table are usually off by; None where nothing is known of it."""
-    if data.schema is None:
-        return None
-    return Feasible(data.schema, moves=data.schema.usual_moves(data.train.x))
+def reasons_region(data: Data, given: Region | None, penalty: Penalty) -> Region | None:
+    """The changes for which reasons are to stay: those given, else what rows are usually off by.
+
+    Where a penalty needs a ball, the box of the numbers' moves; None where nothing is known of the
+    table.
+    """
+    region = given
+    if region is None and data.schema is not None:
+        region = Feasible(data.schema, moves=data.schema.usual_moves(data.train.x))
+    if isinstance(penalty, CertifiedRanking) and isinstance(region, Feasible):
+        return moves_box(region)
+    return region
+
+
+def moves_box(region: Feasible) -> Linf:
+    """The box of a table's numbers, one unit as far as each may move; labels stay."""
+    reach = dict(region.reaches)
+    scale: list[float] = []
+    frozen: list[int] = []
+    for column in region.schema.columns:
+        for place in range(len(column.features)):
+            free = place == 0 and column.name in reach
+            frozen += [] if free else [len(scale)]
+            scale.append(reach[column.name] / (column.high - column.low) if free else 1.0)
+    return Linf(1.0, scale=scale, frozen=frozen)
 
 
 def _network(shape: tuple[int, ...], classes: int, widths: Sequence[int] | None) -> nn.Module:

@@ -164,7 +164,7 @@ def fit(
     if of_reasons:
         assert chosen.penalty is not None
         explainer = explainer or reasons_explainer(data, chosen.penalty.explainer)
-        region = region or reasons_region(data)
+        region = reasons_region(data, region, chosen.penalty)
     usual = min(REASONS, len(column_groups(data)) - 1) if of_reasons else data.k
     k = whole("k", usual if k is None else k)
     chosen = chosen.prepared(k, float(radius), explainer, region)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from r2et.config import Configurable
 from r2et.errors import InputError, require
-from r2et.explain import Explainer, Gradient
+from r2et.explain import Explainer, Gradient, GradientTimesInput
 from r2et.penalty import (
     R2ET,
     SSR,
@@ -113,6 +113,8 @@ class Recipe(Configurable):
             return self
         own = {f.name for f in fields(self.penalty)}
         wanted = {"k": k, "radius": radius, "explainer": explainer, "region": region}
+        if self.penalty.of_reasons:  # its ball is in units of the region
+            wanted["radius"] = None
         changes: dict[str, Any] = {n: v for n, v in wanted.items() if n in own and v is not None}
         penalty = replace(self.penalty, **changes)
         weight = penalty.usual_weight if self.weight is None else self.weight
@@ -181,6 +183,14 @@ _ALL = (
         warm_up=0.5,
         hidden=(64,),
         about="gaps of the reasons that people are given: one per column, over real changes",
+    ),
+    Recipe(
+        "certified-reasons",
+        CertifiedRanking(explainer=GradientTimesInput(reduce="signed"), radius=2.0),
+        1.0,
+        every=2,
+        warm_up=0.5,
+        about="the same against the proof, over twice the region's moves of numbers",
     ),
     Recipe("linear", linear=True, about="logistic regression, the honest baseline"),
 )
