@@ -44,7 +44,9 @@ def test_there_was_something_to_break():
     hunt = HUNT["totals"]
     assert hunt["with_a_radius"] >= 0.9 * hunt["rows"]
     for case in HUNT["cases"]:
-        assert "refused" in case or case["points"] >= 1_000_000
+        # A million gradients: explanations along a path take up to five for each point.
+        several = case.get("explainer") in ("IntegratedGradients", "SmoothGrad")
+        assert "refused" in case or case["points"] >= (200_000 if several else 1_000_000)
 
 
 def test_certificates_are_fast():

@@ -101,7 +101,7 @@ def certify_hunt() -> str:
     million = {name: f"{hunt[name] / 1e6:.0f} million" for name in hunt if "points" in name}
     lines.append(
         f"- {hunt['broken']} counter-examples in {hunt['rows']} rows of {hunt['networks']} "
-        f"networks: {million['points']} random points in the claimed balls, "
+        f"networks: {million['points']} random points in the claimed regions, "
         f"{million['grid_points']} on grids, `MinimumNorm` at {hunt['minimum_norm_rows']} rows "
         f"(fast) and {hunt['standard_minimum_norm_rows']} (standard), `StrongAttack` at "
         f"{hunt['strong_rows']} (thorough) and {hunt['standard_strong_rows']} (standard); nearest: "
