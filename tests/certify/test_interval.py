@@ -232,4 +232,6 @@ def test_splitting_proves_more_of_deep_piecewise_linear_networks():
     plain = IntervalCertifier(splits=0, limit=3.0)(model, Gradient(), x, k=2).radius
     split = hunt(model, x, 2, "l2", splits=5).radius
     assert bool((split >= 0.99 * plain).all())
-    assert float((split / plain).mean()) > 1.1
+    gain = split / plain
+    assert float((gain > 1.05).double().mean()) > 0.1
+    assert float(gain.max()) > 1.3
