@@ -24,11 +24,13 @@ from r2et.explain import Explainer
 from r2et.progress import bar
 from r2et.region import L2, Feasible, Linf, Region
 
+Proof: TypeAlias = Callable[[CertificationProblem, Tensor], Tensor]
 Relaxation: TypeAlias = Literal["auto", "linear", "interval"]
 
 # Numbers held at once, and the most that the linear bounds of one row may take.
 CHUNK_NUMBERS = 2**20
 LINEAR_NUMBERS = 2**24
+SYMBOL_NUMBERS = 2**22
 DEEP_SPLITS = 4
 ASSUMPTIONS = (
     "IEEE arithmetic in the model's precision, sums in any order, elementary functions good to 8 "
@@ -56,6 +58,9 @@ class IntervalCertifier(Certifier):
     splits: how often a unit of a piecewise-linear network that may switch is looked at on either
         side of its kink (branch and bound); each may double the work where the rest of the proof
         fails; by default 4, and 0 for one hidden layer, which rarely gains by it.
+    symbols: look again, where the gradient at x is explained, with what units leave open kept as
+        symbols that cancel, and the change of scores as a quadratic function of that of x: larger
+        radii for several times the work. Of use, and done, in networks that are smooth somewhere.
     patterns: of a Feasible, the most ways to switch labels that are certified, one by one; with
         more of them nothing is proved.
     chunk: rows at once.
@@ -70,6 +75,7 @@ class IntervalCertifier(Certifier):
     relaxation: Relaxation = "auto"
     splits: int | None = None
     region: Region | None = None
+    symbols: bool = True
     patterns: int = 1024
     chunk: int | None = None
     progress: bool = False
@@ -87,6 +93,7 @@ class IntervalCertifier(Certifier):
         require(is_valid, where, "splits", "None or a whole number in 0..12", self.splits)
         is_valid = self.region is None or type(self.region) in (L2, Linf, Feasible)
         require(is_valid, where, "region", "None, an L2, a Linf or a Feasible", self.region)
+        require(type(self.symbols) is bool, where, "symbols", "True or False", self.symbols)
         is_valid = type(self.patterns) is int and self.patterns > 0
         require(is_valid, where, "patterns", "a positive whole number", self.patterns)
         is_valid = self.chunk is None or (type(self.chunk) is int and self.chunk > 0)
@@ -127,7 +134,9 @@ class IntervalCertifier(Certifier):
                 )
                 splits = self._splits(problem)
                 if splits and self._linear(problem):
-                    radius = self._split_further(problem, radius, splits)
+                    radius = self._further(problem, radius, self._in_parts(splits))
+                if self._takes_symbols(problem):
+                    radius = self._further(problem, radius, self._with_symbols, times=16)
         # A hair less, so that a copy in float32 is not above what was proved.
         certified = radius * (1 - 1e-6)
 
@@ -225,21 +234,49 @@ class IntervalCertifier(Certifier):
             return DEEP_SPLITS if layers > 1 else 0
         return self.splits if layers else 0
 
-    def _split_further(self, problem: CertificationProblem, known: Tensor, splits: int) -> Tensor:
-        """Larger radii, up to four times as large, that hold when units are split."""
+    def _in_parts(self, splits: int) -> Proof:
+        def proved(part: CertificationProblem, radius: Tensor) -> Tensor:
+            return proved_in_parts(part, radius, self._norm, splits)
+
+        return proved
+
+    def _takes_symbols(self, problem: CertificationProblem) -> bool:
+        alone, smooth = problem.scores.sum.at_x_alone, problem.graph.is_smooth_somewhere
+        if not (self.symbols and alone and smooth and self._linear(problem)):
+            return False
+        return self.relaxation == "linear" or self._symbol_numbers(problem) <= LINEAR_NUMBERS
+
+    def _symbol_numbers(self, problem: CertificationProblem) -> int:
+        """At most, of a row: each unit of a nonlinear operator may be two or three symbols."""
+        graph = problem.graph
+        return (problem.x[0].numel() + 2 * graph.nonlinear_width) * graph.width
+
+    def _with_symbols(self, part: CertificationProblem, radius: Tensor) -> Tensor:
+        """(B,) bool: the top k is proved within the radius, by bounds with symbols."""
+        size = max(1, SYMBOL_NUMBERS // self._symbol_numbers(part))
+        proved = []
+        for rows in torch.split(torch.arange(len(radius), device=radius.device), size):
+            some = part.rows(rows)
+            there = some.ball(some.outer_radius(radius[rows]), self._norm)
+            bounds, _ = some.pairwise_bounds(there, symbols=True)
+            least = some.visible(*bounds.interval(), there.reach)
+            proved.append(bounds.border(some.top, some.side) > least)
+        return torch.cat(proved)
+
+    def _further(
+        self, problem: CertificationProblem, known: Tensor, function: Proof, times: float = 4
+    ) -> Tensor:
+        """Larger radii, up to so many times as large, that a closer look proves."""
 
         def proved(radius: Tensor, rows: Tensor) -> Tensor:
-            def parts(part: CertificationProblem, at: Tensor) -> Tensor:
-                return proved_in_parts(part, at, self._norm, splits)
-
-            return self._in_chunks(problem.rows(rows), radius, parts)
+            return self._in_chunks(problem.rows(rows), radius, function)
 
         # Most rows cannot be helped: a little more is tried first.
         more = (1 + 5 * self.tolerance) * known
         rows = ((known > 0) & (more < self.limit)).nonzero().flatten()
         rows = rows[proved(more[rows], rows)] if len(rows) else rows
         low, high = known.clone(), known.clone()
-        low[rows], high[rows] = more[rows], (4 * known[rows]).clamp(max=self.limit)
+        low[rows], high[rows] = more[rows], (times * known[rows]).clamp(max=self.limit)
         return largest_radius(
             proved, len(known), self.limit, self.tolerance, known.device, between=(low, high)
         )
@@ -279,7 +316,14 @@ class IntervalCertifier(Certifier):
         n = part.x[0].numel()
         numbers = part.graph.width
         if self._linear(part):
+            alike = part.domain is None or part.domain.low is None or self._norm == "l2"
             numbers = n * numbers + 8 * n * n
+            if alike and not isinstance(self.region, Feasible):
+                # What is affine in x has one slope for all rows.
+                units = sum(math.prod(part.graph.shapes[v]) for v in part.graph.linear_suffix[0])
+                few = self._norm == "l2" and units < part.top.shape[1]
+                pairs = part.top.shape[1] * (2 * units + (0 if few else n))
+                numbers = n * part.graph.bent_width + pairs
         return self.chunk or max(1, CHUNK_NUMBERS // max(1, numbers))
 
     def _precision(
@@ -290,9 +334,9 @@ class IntervalCertifier(Certifier):
         def share(part: CertificationProblem, radii: Tensor) -> Tensor:
             ball, bounds = self._bounds(part, radii)
             low, high = bounds.interval()
-            finite = bool(((high - low).isfinite()).all())
-            require(finite, "precision_at", "radius", "small enough not to overflow", radius)
-            return part.share(bounds.above(part.side, part.visible(low, high, ball.reach)), k)
+            share = part.share(bounds.above(part.side, part.visible(low, high, ball.reach)), k)
+            # Bounds that overflow prove nothing of their row.
+            return torch.where((high - low).isfinite().all(1), share, torch.zeros_like(share))
 
         proved = self._in_chunks(problem, at, share)
         return torch.where(certified >= radius, 1.0, proved.clamp(0, 1))

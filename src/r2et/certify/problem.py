@@ -15,6 +15,7 @@ from r2et.certify.bounds.per_feature_bounds import PerFeatureBounds
 from r2et.certify.bounds.propagation import LinearBounds, Sides
 from r2et.certify.bounds.rounding import limits, unit_of
 from r2et.certify.bounds.score_bounds import ScoreMap, mean_sources, score_bounds, score_box
+from r2et.certify.bounds.symbols import Symbols
 from r2et.certify.graph import Graph, graph_of
 from r2et.certify.precision import check_convolutions, check_precision
 from r2et.checks import check_k, check_model_input
@@ -28,6 +29,7 @@ from r2et.explain import (
 )
 from r2et.explain.base import Of
 from r2et.explain.grouping import membership
+from r2et.models.compiled import original_module
 from r2et.models.output import logits, target_classes, target_rows
 from r2et.rank import ranking, top_k_mask
 
@@ -85,6 +87,7 @@ class CertificationProblem:
         target: Tensor | int | None,
     ) -> CertificationProblem:
         """Refuse what cannot be certified, and trace what the model computes."""
+        model = original_module(model)
         check_model_input(where, model, x)
         plain = isinstance(explainer, CERTIFIED) and explainer.part is None
         is_valid = plain and explainer.reduce in ("abs", "signed")
@@ -195,13 +198,16 @@ class CertificationProblem:
         return (self.domain or Domain(norm)).ball(self.x, radius, self.unit)
 
     def pairwise_bounds(
-        self, ball: Ball, sides: Sides | None = None
+        self, ball: Ball, sides: Sides | None = None, *, symbols: bool = False
     ) -> tuple[PairwiseBounds, LinearBounds]:
         """Bounds of all pairs of scores over a ball, and of the values they come from.
 
         sides: the part of the ball where chosen values are on one side of 0.
+        symbols: keep what operators leave open as symbols, not as intervals: closer, and dearer.
         """
         graph, scores = self.graph, self.scores
+        if symbols:
+            ball = replace(ball, symbols=Symbols(ball.x[0].numel()))
         mean, bounds = mean_sources(graph, ball, self.target, self.of, scores, sides)
         form = score_bounds(graph, ball, scores, mean)
         return PairwiseBounds(form, ball.radius, ball.norm, self.signed), bounds

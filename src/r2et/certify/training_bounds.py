@@ -11,6 +11,7 @@ with s_i the sign of a_i: exact for one hidden layer and a box, sound for any nu
 
 from __future__ import annotations
 
+import math
 from types import BuiltinFunctionType, FunctionType
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
@@ -22,10 +23,11 @@ from torch.nn import functional as F
 
 from r2et.certify.bounds.domain import Domain
 from r2et.certify.bounds.interval_bounds import Ball, Box, Norm
-from r2et.certify.bounds.output_gradient import output_gradient
+from r2et.certify.bounds.output_gradient import is_constant, output_gradient
 from r2et.certify.bounds.propagation import Boxes, extend_boxes, interval_bounds
 from r2et.certify.graph import INPUT, OUTPUT_GRADIENT, Graph, Trace, build, trace
 from r2et.certify.operators.linear import Dense
+from r2et.certify.training_pairs import Candidates, PairChoice, lowest_of_hands, width_apart
 from r2et.certify.training_scores import Contributions
 from r2et.checks import check_k, check_model_input
 from r2et.errors import require
@@ -33,13 +35,14 @@ from r2et.explain import Gradient, GradientTimesInput
 from r2et.explain.base import Of
 from r2et.explain.grouping import membership
 from r2et.models.output import target_classes, target_rows, undisturbed
-from r2et.rank.order import mask_of
 from r2et.region import NormBall
 
 # How wide a step of a piecewise-linear unit looks to the gradient, in units of its input.
 SOFT = 0.1
-# Above this many entries (n * n * units) features are bounded one by one, not pair by pair.
+# Above this many entries (n * units) features are bounded one by one, not pair by pair.
 TABLE_NUMBERS = 2**22
+# Of so many features every pair is bounded on every batch.
+ALL_PAIRS = 48
 
 # What every module keeps beside its own settings; hooks count.
 BOOKKEEPING = {n for n in vars(nn.Module()) if not n.endswith("hooks")}
@@ -76,14 +79,16 @@ def margins(
     explainer: Gradient | GradientTimesInput | None = None,
     region: NormBall | None = None,
 ) -> Margins:
-    """Bounds of `pairs` gaps of each row, the lowest among them, differentiable in the weights.
+    """Bounds of `pairs` low gaps of each row, differentiable in the weights.
 
-    All pairs are bounded without a graph; then, with one, the lowest of each of `pairs` parts of
-    them. Where the first layer is not dense, or wide, features are bounded one by one instead: the
-    weakest of the top k against the strongest of the rest, the second weakest against the second
-    strongest, and so on. radius: one number, or (B,). soft: the bound of a unit that may switch
-    has no gradient towards switching less; it is given that of a sigmoid this wide. top: (B, k),
-    the features that are to be above the others, by default the top k at x. explainer: what to
+    Of few features, the lowest of each of `pairs` parts of all pairs; of many, the strongest other
+    features, each with the one of the weakest in the top k that it is closest to
+    (r2et.certify.training_pairs). Where the first layer is not dense, or wide, features
+    are bounded one by one instead: the weakest of the top k against the strongest of the rest, the
+    second weakest against the second strongest, and so on. radius: one number, or (B,). soft: the
+    bound of a unit that may switch has no gradient towards switching less; it is given that of a
+    sigmoid this wide. top: (B, k), the features that are to be above the others, by default the top
+    k at x. explainer: what to
     bound, with its `of`, sign, groups and baseline. region: what a unit of the radius is for each
     feature, and in which norm; what is frozen does not move, and bounds are left out.
     """
@@ -97,7 +102,10 @@ def margins(
     is_valid = type(pairs) is int and pairs > 0
     require(is_valid, "margins", "pairs", "a positive whole number", pairs)
     reach = torch.as_tensor(radius, dtype=x.dtype, device=x.device)
-    is_valid = bool(((reach >= 0) & (reach < torch.inf)).all())
+    if isinstance(radius, Tensor):
+        is_valid = bool(((reach >= 0) & (reach < torch.inf)).all())
+    else:
+        is_valid = 0 <= radius < math.inf
     require(is_valid, "margins", "radius", "0 or more and finite", radius)
     target = target_rows("margins", target, x)
     with undisturbed(model):
@@ -107,14 +115,14 @@ def margins(
         ball = Ball(x, reach.expand(len(x)), norm, soft=soft, scale=scale)
         first = _only_dense(graph)
         end = graph.gradient if first is None else graph.nodes[graph.gradient].inputs[0]
-        boxes = interval_bounds(graph, ball, chosen, of, end=end, point=at_x)
+        boxes = _boxes(graph, ball, chosen, of, end, at_x)
     contributions = _contributions(explainer, ball, member)
     if contributions is not None:
         scores = contributions.at_x(gradient)
     else:
         scores = gradient if member is None else gradient @ member
-    choice = _PairChoice(scores.detach(), k, pairs, signed, top)
-    if first is None or scores.shape[1] ** 2 * len(first) > TABLE_NUMBERS:
+    choice = PairChoice(scores.detach(), k, pairs, signed, top)
+    if first is None or scores.shape[1] * len(first) > TABLE_NUMBERS:
         if first is not None:
             extend_boxes(graph, ball, boxes, graph.gradient, at_x)
         box = boxes[graph.gradient]
@@ -124,9 +132,7 @@ def margins(
             box = _summed(box, member)
         low, features = _nested(box, choice)
     elif contributions is not None:
-        low, features = contributions.lowest(
-            first, boxes[end], choice.top, choice.side, pairs, signed
-        )
+        low, features = contributions.lowest(first, boxes[end], choice)
     else:
         low, features = _paired(first if member is None else first @ member, boxes[end], choice)
     return Margins(low, scores if signed else scores.abs(), features)
@@ -171,9 +177,11 @@ def live_graph(model: nn.Module, x: Tensor) -> Graph:
 
 def _identity(model: nn.Module) -> tuple[Any, ...]:
     """What a forward pass may go by: modules, parameters, buffers, hooks, and plain settings."""
-    parts: list[Any] = [*map(id, model.parameters()), *map(id, model.buffers())]
+    parts: list[Any] = []
     for module in model.modules():
         parts.append(id(module))
+        parts += map(id, module._parameters.values())
+        parts += map(id, module._buffers.values())
         parts += [_plain(v) for name, v in vars(module).items() if name not in BOOKKEEPING]
     return tuple(parts)
 
@@ -194,41 +202,29 @@ def _plain(value: Any, seen: frozenset[int] = frozenset()) -> Any:
     return id(value), _plain(getattr(value, "__dict__", None), seen)
 
 
+def _boxes(graph: Graph, ball: Ball, target: Tensor, of: Of, end: int, at_x: Boxes) -> Boxes:
+    """Those of the value `end` over the ball; what does not depend on x is taken from x itself."""
+    if not is_constant(graph.classes, of):
+        return interval_bounds(graph, ball, target, of, end=end, point=at_x)
+    boxes: Boxes = {INPUT: ball.box(), OUTPUT_GRADIENT: at_x[OUTPUT_GRADIENT]}
+    boxes |= {v: at_x[v] for v in graph.ancestors(end) if v in graph.constants and v in at_x}
+    extend_boxes(graph, ball, boxes, end, at_x)
+    return boxes
+
+
 def _point(graph: Graph, x: Tensor, target: Tensor | None, of: Of) -> tuple[Boxes, Tensor]:
     """All values at x itself, and the class explained."""
     ball = Ball.point(x)
     boxes: Boxes = {INPUT: ball.box()}
-    extend_boxes(graph, ball, boxes, graph.logits, None)
-    logits = boxes[graph.logits].centre
+    if target is None or not is_constant(graph.classes, of):
+        extend_boxes(graph, ball, boxes, graph.logits, None)
+        logits = boxes[graph.logits].centre
+    else:
+        logits = x.new_zeros(len(x), graph.classes)
     chosen = target_classes("margins", target, logits)
     boxes[OUTPUT_GRADIENT] = Box(output_gradient(logits, chosen, of))
     extend_boxes(graph, ball, boxes, graph.gradient, None)
     return boxes, chosen
-
-
-class _PairChoice(NamedTuple):
-    """Which pairs are to be bounded: those of the top k and the others."""
-
-    scores: Tensor  # (B, n) signed, at x
-    k: int
-    pairs: int
-    signed: bool
-    given: Tensor | None  # (B, k)
-
-    @property
-    def top(self) -> Tensor:
-        """(B, n) bool."""
-        size = self.scores if self.signed else self.scores.abs()
-        if self.given is None:
-            return mask_of(size, self.k)  # of equal scores the first, as in every ranking
-        return torch.zeros_like(size, dtype=torch.bool).scatter(1, self.given, True)
-
-    @property
-    def side(self) -> Tensor:
-        """(B, n) signs; all 1 where they count themselves."""
-        if self.signed:
-            return torch.ones_like(self.scores)
-        return 1.0 - 2.0 * (self.scores < 0).to(self.scores)
 
 
 def _only_dense(graph: Graph) -> Tensor | None:
@@ -242,62 +238,34 @@ def _only_dense(graph: Graph) -> Tensor | None:
     return node.operator.matrix.T if flat and inside == [graph.gradient] else None
 
 
-def _paired(weight: Tensor, box: Box, choice: _PairChoice) -> tuple[Tensor, Tensor]:
+def _paired(weight: Tensor, box: Box, choice: PairChoice) -> tuple[Tensor, Tensor]:
     """(B, P) bounds and (B, P, 2) features: pairs that one matrix tells apart."""
     top, side = choice.top, choice.side
+    centre, columns = box.centre @ weight, weight.T.contiguous()
     with torch.no_grad():
-        i, j, sign = _lowest(weight, box, top, side, choice.pairs, choice.signed)
-    columns = weight.T.contiguous()
-    mine, rival = F.embedding(i, columns), F.embedding(j, columns)
-    apart = side.gather(1, i)[..., None] * mine - sign[..., None] * rival
-    low = (apart * box.centre[:, None]).sum(2)
+        spread = torch.zeros_like(box.centre) if box.spread is None else box.spread
+        if len(columns) <= ALL_PAIRS:
+            i, j, sign = lowest_of_hands(weight, box.centre, spread, choice)
+        else:
+            i, j = choice.candidates(centre, spread @ weight.abs(), side, top)
+            own, units = side.gather(1, i), spread[:, None]
+            candidates = Candidates(
+                i,
+                j,
+                own * centre.gather(1, i),
+                centre.gather(1, j),
+                (own[..., None] * units) * F.embedding(i, columns),
+                units * F.embedding(j, columns),
+            )
+            i, j, sign = candidates.lowest(choice.pairs, choice.signed)
+        own = side.gather(1, i)
+    low = own * centre.gather(1, i) - sign * centre.gather(1, j)
     if box.spread is not None:
-        low = low - (apart.abs() * box.spread[:, None]).sum(2)
+        low = low - width_apart(columns, box.spread, i, j, own, sign)
     return low, torch.stack([i, j], 2)
 
 
-def _lowest(
-    weight: Tensor, box: Box, top: Tensor, side: Tensor, count: int, signed: bool
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Of all pairs, dealt out into `count` hands, the one of each hand with the lowest bound.
-
-    Returns the features i and j and the sign of a_j, each (B, count). |W_i - t W_j| is the same
-    for all rows, so that one product of matrices serves all of them.
-    """
-    n = weight.shape[1]
-    p, q = torch.triu_indices(n, n, offset=1, device=weight.device)
-    # Features first: a pair is then a copy of two contiguous rows.
-    columns, signed_columns = weight.T, side.T.contiguous()
-    value = signed_columns * (columns @ box.centre.T)
-    inside = top.T.contiguous()
-    first, second = inside[p], inside[q]
-    a, b = value[p], value[q]
-    own, other = torch.where(first, a, b), torch.where(first, b, a)
-    other *= signed_columns[p] * signed_columns[q]
-    own.masked_fill_(first == second, torch.inf)
-    count, most = min(count, len(p)), len(p) * (1 if signed else 2)
-    hands = -(-most // count)
-    low = value.new_full((hands * count, len(top)), torch.inf)
-    spread = None if box.spread is None else box.spread.T
-    for turn, sign in enumerate((1.0,) if signed else (1.0, -1.0)):
-        gap = low[turn * len(p) : (turn + 1) * len(p)]
-        torch.sub(own, other, alpha=sign, out=gap)
-        if spread is not None:
-            gap -= torch.sub(columns[p], columns[q], alpha=sign).abs_() @ spread
-    worst, place = low.T.contiguous().view(-1, count, hands).min(2)
-    place = place + hands * torch.arange(count, device=place.device)
-    # A hand without a pair of a top and another feature takes the lowest of all.
-    lowest = place.gather(1, worst.argmin(1, keepdim=True))
-    place = torch.where(worst.isinf(), lowest, place)
-    rival = 1.0 - 2.0 * (place >= len(p)).to(value)
-    place = place % len(p)
-    i, j = p[place], q[place]
-    swap = ~top.gather(1, i)
-    i, j = torch.where(swap, j, i), torch.where(swap, i, j)
-    return i, j, rival * side.gather(1, i)
-
-
-def _nested(gradient: Box, choice: _PairChoice) -> tuple[Tensor, Tensor]:
+def _nested(gradient: Box, choice: PairChoice) -> tuple[Tensor, Tensor]:
     """Features bounded one by one: the weakest of the top k against the strongest other, ..."""
     top, signed = choice.top, choice.signed
     few = min(choice.pairs, choice.k, top.shape[1] - choice.k)

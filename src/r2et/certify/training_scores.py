@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from r2et.certify.bounds.interval_bounds import Box, Norm
+from r2et.certify.training_pairs import Candidates, PairChoice
 
 
 class Contributions(NamedTuple):
@@ -44,57 +45,51 @@ class Contributions(NamedTuple):
         spread = self.factor.abs() * wide + self.reach * (centre.abs() + wide)
         return Box(self.at_x(centre), spread @ self.member)
 
-    def lowest(
-        self, weight: Tensor, box: Box, top: Tensor, side: Tensor, count: int, signed: bool
-    ) -> tuple[Tensor, Tensor]:
-        """(B, P) bounds with a graph, and (B, P, 2) columns, of the P pairs with the lowest.
+    def lowest(self, weight: Tensor, box: Box, choice: PairChoice) -> tuple[Tensor, Tensor]:
+        """(B, P) bounds with a graph, and (B, P, 2) columns, of P pairs with low bounds.
 
-        weight: W (units, n). box: of u (B, units). top: (B, C) bool. side: (B, C) signs.
+        weight: W (units, n). box: of u (B, units).
         """
+        top, side = choice.top, choice.side
         matrix = torch.einsum("bn,hn,nc->bch", self.factor, weight, self.member)
         spread = torch.zeros_like(box.centre) if box.spread is None else box.spread
         middle, wide = box.centre @ weight, spread @ weight.abs()
         moved = self.reach * middle
         change = (moved.square() if self.norm == "l2" else moved.abs()) @ self.member
-        parts = (matrix, box.centre, spread, change, (self.reach * wide) @ self.member)
+        rest = (self.reach * wide) @ self.member
         with torch.no_grad():
-            i, j, sign = self._worst(parts, top, side, count, signed)
+            i, j, sign = self._worst((matrix, box.centre, spread, change, rest), choice, top, side)
         own = side.gather(1, i)
         mine, rival = (_rows(matrix, place) for place in (i, j))
         apart = own[..., None] * mine - sign[..., None] * rival
         low = (apart * box.centre[:, None]).sum(2) - (apart.abs() * spread[:, None]).sum(2)
         low = low - self._joint(change.gather(1, i) + change.gather(1, j))
-        return low - parts[4].gather(1, i) - parts[4].gather(1, j), torch.stack([i, j], 2)
+        return low - rest.gather(1, i) - rest.gather(1, j), torch.stack([i, j], 2)
 
     def _joint(self, change: Tensor) -> Tensor:
         # Kept above 0, where the root has no slope.
         return change.clamp(min=1e-30).sqrt() if self.norm == "l2" else change
 
     def _worst(
-        self, parts: tuple[Tensor, ...], top: Tensor, side: Tensor, count: int, signed: bool
+        self, parts: tuple[Tensor, ...], choice: PairChoice, top: Tensor, side: Tensor
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """(B, P) each: the columns of the pairs with the lowest bounds, and the rival's sign."""
-        matrix, centre, spread, change, rest = parts
-        columns = matrix.shape[1]
-        tables = []
-        for sign in (1.0,) if signed else (1.0, -1.0):
-            lines = []
-            for a in range(columns):  # one column at a time: all pairs of all rows would be many
-                own = side[:, a, None]
-                apart = own[..., None] * matrix[:, a : a + 1] - sign * matrix
-                low = (apart @ centre[..., None])[..., 0] - (apart.abs() @ spread[..., None])[
-                    ..., 0
-                ]
-                joint = self._joint(change[:, a, None] + change)
-                lines.append(low - joint - rest[:, a, None] - rest)
-            tables.append(torch.stack(lines, 1))
-        inside = top[:, :, None] & ~top[:, None]
-        table = torch.stack(tables, 1).masked_fill(~inside[:, None], torch.inf).flatten(1)
-        most = int(inside[0].sum()) * len(tables)
-        place = table.topk(min(count, most), dim=1, largest=False).indices
-        rival = 1.0 - 2.0 * (place >= columns * columns).to(side)
-        place = place % (columns * columns)
-        return place // columns, place % columns, rival
+        """(B, P) each: the columns of pairs with low bounds, and the rival's sign."""
+        matrix, middle, spread, change, rest = parts
+        centre = (matrix @ middle[..., None])[..., 0]
+        wide = (matrix.abs() @ spread[..., None])[..., 0] + self._joint(change) + rest
+        i, j = choice.candidates(centre, wide, side, top)
+        own, units = side.gather(1, i), spread[:, None]
+        joint = self._joint(change.gather(1, i)[:, :, None] + change.gather(1, j)[:, None])
+        candidates = Candidates(
+            i,
+            j,
+            own * centre.gather(1, i),
+            centre.gather(1, j),
+            (own[..., None] * units) * _rows(matrix, i),
+            units * _rows(matrix, j),
+            joint + rest.gather(1, i)[:, :, None] + rest.gather(1, j)[:, None],
+        )
+        return candidates.lowest(choice.pairs, choice.signed)
 
 
 def _rows(matrix: Tensor, place: Tensor) -> Tensor:

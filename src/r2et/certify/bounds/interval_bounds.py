@@ -8,10 +8,13 @@ is off by at most about m * unit * (sum of the terms' sizes), in any order of su
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 import torch
 from torch import Tensor
+
+if TYPE_CHECKING:
+    from r2et.certify.bounds.symbols import Symbols
 
 Norm: TypeAlias = Literal["l2", "linf"]
 
@@ -78,6 +81,13 @@ def box_product(a: Box, b: Box) -> Box:
     return between(ends.amin(0), ends.amax(0))
 
 
+def dual_norm(slope: Tensor, norm: Norm) -> Tensor:
+    """The largest slope . d over the unit ball: (B, n, ...) -> (B, ...)."""
+    if norm == "l2":
+        return slope.square().sum(1).sqrt()
+    return slope.abs().sum(1)
+
+
 @dataclass(frozen=True)
 class Ball:
     """The points x + scale * e with ||e|| <= radius: a ball, an ellipsoid or a box.
@@ -93,6 +103,7 @@ class Ball:
     scale: (1, ...) or (B, ...), 0 for what does not move; None for 1 throughout.
     noise: (B, ...) how far from x + scale * e the point may be computed; None for 0.
     limits: (low, high) (B, ...) or (1, ...) that no point leaves; None for none.
+    symbols: where what operators leave open is kept as symbols; None: as intervals.
     """
 
     x: Tensor
@@ -104,6 +115,7 @@ class Ball:
     scale: Tensor | None = None
     noise: Tensor | None = None
     limits: tuple[Tensor, Tensor] | None = None
+    symbols: Symbols | None = None
 
     @staticmethod
     def point(x: Tensor) -> Ball:
@@ -124,6 +136,16 @@ class Ball:
         """(B, ...): how far each number may be from x."""
         reach = self.over_rows(self.x) * self.scales
         return reach if self.noise is None else reach + self.noise
+
+    def moved(self, slope: Tensor) -> Tensor:
+        """How far a value with this slope (B, directions, ...) moves at most: (B, ...)."""
+        count = slope.shape[1] if self.symbols is None else self.symbols.inputs
+        own = dual_norm(slope[:, :count], self.norm)
+        moved = self.over_rows(own) * own
+        if slope.shape[1] > count:
+            # A hair more, for what a sum over many symbols loses to rounding.
+            moved = (moved + slope[:, count:].abs().sum(1)) * (1 + 1e-13)
+        return moved
 
     def box(self) -> Box:
         """The box of the points."""

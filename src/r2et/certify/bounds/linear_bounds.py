@@ -14,47 +14,46 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from r2et.certify.bounds.interval_bounds import Ball, Box, Norm, between, box_product, box_sum
+from r2et.certify.bounds.interval_bounds import Ball, Box, between, box_product, box_sum
 from r2et.certify.bounds.rounding import rounding
+from r2et.certify.bounds.symbols import same_directions
 
 
 class LinearBound(NamedTuple):
-    """centre, spread, low, high: (B, ...). slope: (B, n, ...), or (1, n, ...) for all rows."""
+    """centre, spread, low, high: (B, ...). slope: (B, n, ...), or (1, n, ...) for all rows.
+
+    reach: (B, ...) how far from the centre slope and spread allow, where there are symbols.
+    """
 
     centre: Tensor
     slope: Tensor
     spread: Tensor
     low: Tensor
     high: Tensor
+    reach: Tensor | None = None
 
     @property
     def size(self) -> Tensor:
-        """The largest absolute value."""
-        return torch.maximum(self.low.abs(), self.high.abs())
+        """The largest absolute value; with symbols, of its terms, which are rounded one by one."""
+        size = torch.maximum(self.low.abs(), self.high.abs())
+        return size if self.reach is None else torch.maximum(size, self.centre.abs() + self.reach)
 
     @property
     def box(self) -> Box:
         return between(self.low, self.high)
 
 
-def dual_norm(slope: Tensor, norm: Norm) -> Tensor:
-    """The largest slope . d over the unit ball: (B, n, ...) -> (B, ...)."""
-    if norm == "l2":
-        return slope.square().sum(1).sqrt()
-    return slope.abs().sum(1)
-
-
 def linear_bound(
     centre: Tensor, slope: Tensor, spread: Tensor, ball: Ball, box: Box | None
 ) -> LinearBound:
     """A linear bound with the smaller of its own interval and the one already known."""
-    reach = ball.over_rows(centre) * dual_norm(slope, ball.norm) + spread
+    reach = ball.moved(slope) + spread
     low, high = centre - reach, centre + reach
     if box is not None:
         low, high = torch.maximum(low, box.low), torch.minimum(high, box.high)
         # Both hold, so they meet; rounding must not turn a point inside out.
         low, high = torch.minimum(low, high), torch.maximum(low, high)
-    return LinearBound(centre, slope, spread, low, high)
+    return LinearBound(centre, slope, spread, low, high, reach if ball.symbols else None)
 
 
 def input_bound(ball: Ball) -> LinearBound:
@@ -89,9 +88,10 @@ def linear_sum(
     """signs[0] * a + signs[1] * b, rounded."""
     one, two = signs
     noise = rounding(4, ball.unit, abs(one) * a.size + abs(two) * b.size)
+    slope_a, slope_b = same_directions(a.slope, b.slope)
     return linear_bound(
         one * a.centre + two * b.centre,
-        one * a.slope + two * b.slope,
+        one * slope_a + two * slope_b,
         abs(one) * a.spread + abs(two) * b.spread + noise,
         ball,
         box_sum(a.box, b.box, signs).widened(noise),
@@ -99,14 +99,45 @@ def linear_sum(
 
 
 def linear_product(a: LinearBound, b: LinearBound, ball: Ball) -> LinearBound:
-    """a b = a* b + b* a - a* b* + (a - a*)(b - b*), the last bounded, at the middles a* and b*."""
+    """a b = a* b + b* a - a* b* + (a - a*)(b - b*), the last bounded, at the middles a* and b*.
+
+    With symbols, the product of what both are along the change is one of them.
+    """
     mid_a, mid_b = (a.low + a.high) / 2, (b.low + b.high) / 2
     half_a, half_b = (a.high - a.low) / 2, (b.high - b.low) / 2
     noise = rounding(8, ball.unit, a.size * b.size)
-    return linear_bound(
-        mid_a * b.centre + mid_b * a.centre - mid_a * mid_b,
-        mid_a[:, None] * b.slope + mid_b[:, None] * a.slope,
-        mid_a.abs() * b.spread + mid_b.abs() * a.spread + half_a * half_b + noise,
-        ball,
-        box_product(a.box, b.box).widened(noise),
-    )
+    slope_a, slope_b = same_directions(a.slope, b.slope)
+    centre = mid_a * b.centre + mid_b * a.centre - mid_a * mid_b
+    slope = mid_a[:, None] * slope_b + mid_b[:, None] * slope_a
+    left = half_a * half_b
+    if ball.symbols is not None:
+        # a - a* = A . e + d: the product is (A . e)(B . e) + (A . e) d' + d (b - b*).
+        along_a, along_b = (s[:, : ball.symbols.inputs] for s in (slope_a, slope_b))
+        moved_a, moved_b = ball.moved(along_a), ball.moved(along_b)
+        off_a, off_b = off_line(a, mid_a, ball), off_line(b, mid_b, ball)
+        one = moved_a * torch.minimum(off_b, half_b + moved_b) + off_a * half_b
+        two = moved_b * torch.minimum(off_a, half_a + moved_a) + off_b * half_a
+        rest = torch.minimum(one, two)
+        better = rest < left
+        along_a = torch.where(better[:, None], along_a, 0.0)
+        along_b = along_b.expand_as(along_a)
+        slope, gained = ball.symbols.with_products(slope, along_a, along_b, ball)
+        centre, left = centre + gained, torch.where(better, rest, left)
+    spread = mid_a.abs() * b.spread + mid_b.abs() * a.spread + left + noise
+    return linear_bound(centre, slope, spread, ball, box_product(a.box, b.box).widened(noise))
+
+
+def off_line(bound: LinearBound, middle: Tensor, ball: Ball) -> Tensor:
+    """How far a value is from middle + slope . e, e the change alone: (B, ...)."""
+    assert ball.symbols is not None
+    symbols = bound.slope[:, ball.symbols.inputs :].abs().sum(1)
+    return (bound.centre - middle).abs() + symbols + bound.spread
+
+
+def promoted(bound: LinearBound, ball: Ball) -> LinearBound:
+    """A bound whose large spreads are symbols from here on, where there are such."""
+    if ball.symbols is None:
+        return bound
+    reach = ball.moved(bound.slope) + bound.spread
+    spread, slope = ball.symbols.promoted(bound.spread, bound.slope, reach)
+    return bound._replace(spread=spread, slope=slope, reach=reach)

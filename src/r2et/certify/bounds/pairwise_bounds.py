@@ -6,7 +6,9 @@ Scores are S = centre + slope . e + N (U - centre of U) -+ rest. With U within i
                          - |s_i N_i - s_j N_j| . spread - rest_i - rest_j
 
 for each sign s_j, and the same with U's interval, which has no slope. The better of the two counts.
-What two scores have in common cancels.
+What two scores have in common cancels. Symbols are a size more to be lost; but those that are
+products of linear functions of e make, with what is linear, one quadratic function of e, whose
+least value is taken where nothing else proves the border of the top k.
 """
 
 from __future__ import annotations
@@ -15,43 +17,37 @@ import torch
 from torch import Tensor
 
 from r2et.certify.bounds.interval_bounds import Norm
-from r2et.certify.bounds.linear_bounds import dual_norm
 from r2et.certify.bounds.score_bounds import ScoreBounds
-
-# Above this many entries (pairs * units) features are bounded one by one, not pair by pair.
-TABLE_NUMBERS = 2**24
+from r2et.certify.bounds.score_slopes import TABLE_NUMBERS
+from r2et.certify.bounds.symbol_slopes import SymbolSlopes
 
 
 class PairwiseBounds:
-    """Bounds of s_i S_i - s_j S_j for all pairs of scores, over a batch's balls."""
+    """Bounds of s_i S_i - s_j S_j for pairs of scores, over a batch's balls."""
 
     def __init__(self, scores: ScoreBounds, radius: Tensor, norm: Norm, signed: bool) -> None:
         self.signed, self.noise, self.centres = signed, scores.noise, scores.centres
-        rest = torch.zeros_like(self.noise) if scores.rest is None else scores.rest
-        size = scores.matrix.abs()
-        own = [_product(size, part) + rest for part in scores.spreads]
-        ends = []
-        for centre, wide, slope in zip(self.centres, own, scores.slopes, strict=True):
+        self.radius, self.matrix, self.spreads = radius, scores.matrix, scores.spreads
+        self.rest = torch.zeros_like(self.noise) if scores.rest is None else scores.rest
+        self.slopes = scores.slopes(norm)
+        size = self.matrix.abs()
+        self.own = [_product(size, part) + self.rest for part in self.spreads]
+        self.symbols: SymbolSlopes | None = None
+        if scores.shared is not None:
+            along = scores.shared @ self.matrix.transpose(-1, -2)
+            dense = self.slopes[0].dense
+            self.symbols = SymbolSlopes(along, dense, scores.products, radius, norm)
+        ends: list[tuple[Tensor, Tensor]] = []
+        for centre, wide, slope in zip(self.centres, self.own, self.slopes, strict=True):
             reach = wide + self.noise
             if slope is not None:
-                reach = reach + radius[:, None] * dual_norm(slope, norm) * (1 + 1e-13)
+                reach = reach + radius[:, None] * slope.norms
+            if self.symbols is not None and not ends:  # of the first way
+                reach = reach + self.symbols.sizes()
             ends.append((centre - reach, centre + reach))
         low, high = torch.maximum(ends[0][0], ends[1][0]), torch.minimum(ends[0][1], ends[1][1])
         # Both hold, so they meet; rounding must not turn a point inside out.
         self.ends = torch.minimum(low, high), torch.maximum(low, high)
-        rows, count = self.noise.shape
-        moves = [None if slope is None else _moves(slope, norm) for slope in scores.slopes]
-        both = (rest[:, :, None] + rest[:, None]).flatten(1)
-        self.losses: list[tuple[Tensor, Tensor]] = []  # (B, C * C) for s_i s_j = 1 and -1
-        for turn, sign in enumerate((1.0,) if signed else (1.0, -1.0)):
-            if count * count * scores.matrix.shape[-1] <= TABLE_NUMBERS:
-                left = [part + both for part in _apart(scores, sign)]
-            else:
-                left = [(part[:, :, None] + part[:, None]).flatten(1) for part in own]
-            for way, move in enumerate(moves):
-                if move is not None:
-                    left[way] = left[way] + (radius[:, None, None] * move[turn]).view(rows, -1)
-            self.losses.append((left[0], left[1]))
 
     def interval(self) -> tuple[Tensor, Tensor]:
         """(B, C) each: what the scores, with signs, lie between."""
@@ -62,66 +58,72 @@ class PairwiseBounds:
 
         side: (B, C) signs, of which any is right: |S_i| is no less than s_i S_i.
         """
-        n = side.shape[1]
-        place = (i[:, :, None] * n + j[:, None]).flatten(1)
-        shape = (len(i), i.shape[1], j.shape[1])
-        own = torch.ones_like(i, dtype=side.dtype) if self.signed else side.gather(1, i)
-        lowest: Tensor | None = None
-        for turn, sign in enumerate((1.0,) if self.signed else (1.0, -1.0)):
-            ways = []
-            for centre, loss in zip(self.centres, self.losses[turn], strict=True):
-                mine, rival = own * centre.gather(1, i), centre.gather(1, j)
-                gap = mine[:, :, None] - sign * own[:, :, None] * rival[:, None]
-                ways.append(gap - loss.gather(1, place).view(shape))
-            best = torch.maximum(ways[0], ways[1])
-            lowest = best if lowest is None else torch.minimum(lowest, best)
-        assert lowest is not None
-        return lowest - self.noise.gather(1, i)[:, :, None] - self.noise.gather(1, j)[:, None]
+        every = self._gaps(side, i)
+        return every.gather(2, j[:, None].expand(-1, i.shape[1], -1))
 
     def border(self, top: Tensor, side: Tensor) -> Tensor:
         """(B,) lower bound of the smallest gap between the top k, (B, C) bool, and the rest."""
         k = int(top[0].sum())
-        order = top.to(torch.uint8).argsort(dim=1, descending=True, stable=True)
-        return self.gaps(side, order[:, :k], order[:, k:]).flatten(1).amin(1)
+        i = top.to(torch.uint8).argsort(dim=1, descending=True, stable=True)[:, :k]
+        gaps = self._gaps(side, i, wanted=~top)
+        return gaps.masked_fill(top[:, None], torch.inf).flatten(1).amin(1)
 
     def above(self, side: Tensor, least: Tensor) -> Tensor:
         """(B, C, C) bool: score i is proved to stay above score j, by more than least (B,)."""
         every = torch.arange(side.shape[1], device=side.device).expand(len(side), -1)
-        return self.gaps(side, every, every) > least[:, None, None]
+        return self._gaps(side, every) > least[:, None, None]
+
+    def _gaps(self, side: Tensor, i: Tensor, wanted: Tensor | None = None) -> Tensor:
+        """(B, p, C) the same of i (B, p) above every score.
+
+        wanted: (B, C) bool, the scores whose border is in question, if one is.
+        """
+        own = torch.ones_like(i, dtype=side.dtype) if self.signed else side.gather(1, i)
+        moves = [None if slope is None else slope.apart(i) for slope in self.slopes]
+        shared = None if self.symbols is None else self.symbols.apart(i)
+        noise = self.noise.gather(1, i)[..., None] + self.noise[:, None]
+        gaps: list[Tensor] = []
+        linear: list[Tensor] = []
+        for turn, sign in enumerate((1.0,) if self.signed else (1.0, -1.0)):
+            ways = []
+            for way, loss in enumerate(self._losses(i, sign)):
+                centre, move = self.centres[way], moves[way]
+                gap = (own * centre.gather(1, i))[..., None] - (sign * own)[..., None] * centre[
+                    :, None
+                ]
+                gap -= loss
+                if move is not None:
+                    gap -= self.radius[:, None, None] * move[turn]
+                if shared is not None and way == 0:
+                    gap -= shared[turn]
+                ways.append(gap - noise)
+            gaps.append(torch.maximum(ways[0], ways[1]))
+            linear.append(ways[0])
+        if self.symbols is not None:
+            self.symbols.look_closer(gaps, linear, own, i, wanted=wanted)
+        return gaps[0] if self.signed else torch.minimum(*gaps)
+
+    def _losses(self, i: Tensor, sign: float) -> list[Tensor]:
+        """|N_i - sign N_j| . spread and the rest of both, for either spread: (B, p, C) each."""
+        if i.shape[1] * self.matrix.shape[-2] * self.matrix.shape[-1] > TABLE_NUMBERS:
+            return [part.gather(1, i)[..., None] + part[:, None] for part in self.own]
+        both = torch.stack(self.spreads, 2)  # (B, H, 2)
+        # One score at a time: all pairs of all rows would be many.
+        lines = [self._apart(place, sign) @ both for place in i.T]
+        every = torch.stack(lines, 1)  # (B, p, C, 2)
+        rest = self.rest.gather(1, i)[..., None] + self.rest[:, None]
+        return [every[..., way] + rest for way in (0, 1)]
+
+    def _apart(self, place: Tensor, sign: float) -> Tensor:
+        """(B, C, H) |N_i - sign N_j| for a score i of each row (B,), all j; (1, C, H) if one i."""
+        matrix = self.matrix
+        if matrix.ndim == 3:
+            mine = matrix[torch.arange(len(place), device=place.device), place]
+        else:
+            mine = matrix[place[:1] if place.stride(0) == 0 else place]
+        return torch.sub(mine[:, None], matrix, alpha=sign).abs_()
 
 
 def _product(matrix: Tensor, v: Tensor) -> Tensor:
     """N v of (B, H), N (C, H) for all rows or (B, C, H): (B, C)."""
     return v @ matrix.T if matrix.ndim == 2 else torch.einsum("bch,bh->bc", matrix, v)
-
-
-def _apart(scores: ScoreBounds, sign: float) -> list[Tensor]:
-    """|N_i - sign N_j| . spread of all pairs, for either spread: (B, C * C)."""
-    matrix, spreads = scores.matrix, scores.spreads
-    if matrix.ndim == 2:
-        apart = (matrix[:, None] - sign * matrix).abs().flatten(0, 1).T
-        return [spread @ apart for spread in spreads]
-    both = torch.stack(spreads, 2)  # (B, H, 2)
-    # One score at a time: all pairs of all rows would be many.
-    lines = [(matrix[:, i : i + 1] - sign * matrix).abs() @ both for i in range(matrix.shape[1])]
-    every = torch.stack(lines, 1)  # (B, C, C, 2)
-    return [every[..., way].flatten(1) for way in (0, 1)]
-
-
-def _moves(slope: Tensor, norm: Norm) -> tuple[Tensor, Tensor]:
-    """||A_i - A_j|| and ||A_i + A_j|| of the slopes (B, directions, C) of all pairs: (B, C, C)."""
-    if norm == "l2":
-        gram = slope.transpose(1, 2) @ slope
-        square = gram.diagonal(dim1=1, dim2=2)
-        total = square[:, :, None] + square[:, None]
-        # A hair more, for what sums of this length and the subtraction lose to rounding.
-        hair = 1e-13 + 1e-15 * slope.shape[1]
-        near, far = total - 2 * gram, total + 2 * gram
-        return tuple((part.clamp(min=0) + hair * total).sqrt() for part in (near, far))  # type: ignore[return-value]
-    if slope.numel() * slope.shape[2] <= TABLE_NUMBERS:
-        by_feature = slope.transpose(1, 2).contiguous()
-        near, far = (torch.cdist(by_feature, sign * by_feature, p=1.0) for sign in (1.0, -1.0))
-        return near, far
-    each = slope.abs().sum(1)
-    both = each[:, :, None] + each[:, None]
-    return both, both

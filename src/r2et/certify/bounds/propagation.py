@@ -7,7 +7,12 @@ from typing import TypeAlias
 from torch import Tensor
 
 from r2et.certify.bounds.interval_bounds import Ball, Box
-from r2et.certify.bounds.linear_bounds import LinearBound, constant_bound, input_bound
+from r2et.certify.bounds.linear_bounds import (
+    LinearBound,
+    constant_bound,
+    input_bound,
+    promoted,
+)
 from r2et.certify.bounds.output_gradient import (
     is_constant,
     output_gradient,
@@ -15,7 +20,7 @@ from r2et.certify.bounds.output_gradient import (
     output_gradient_box,
 )
 from r2et.certify.graph.graph import INPUT, OUTPUT_GRADIENT, Graph
-from r2et.certify.operators.base import LinearOperator
+from r2et.certify.operators.base import LinearCombination, LinearOperator
 from r2et.explain.base import Of
 
 # By value: (B, units) of 1 or -1 where it is known to be above or below 0, else 0.
@@ -85,7 +90,9 @@ def linear_bounds(
                 node = graph.nodes[value]
                 side = None if sides is None else sides.get(node.inputs[-1])
                 inputs = [bounds[i] for i in node.inputs]
-                bounds[value] = node.operator.linear(ball, *inputs, side=side)
+                made = node.operator.linear(ball, *inputs, side=side)
+                linear = isinstance(node.operator, LinearOperator | LinearCombination)
+                bounds[value] = made if linear else promoted(made, ball)
 
     if is_constant(graph.classes, of):
         zero = ball.x.new_zeros(len(ball.x), graph.classes)

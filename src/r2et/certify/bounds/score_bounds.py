@@ -19,10 +19,12 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from r2et.certify.bounds.interval_bounds import Ball, Box, box_product
-from r2et.certify.bounds.linear_bounds import LinearBound, dual_norm
+from r2et.certify.bounds.interval_bounds import Ball, Box, Norm, box_product
+from r2et.certify.bounds.linear_bounds import LinearBound
 from r2et.certify.bounds.propagation import LinearBounds, Sides, interval_bounds, linear_bounds
 from r2et.certify.bounds.rounding import rounding
+from r2et.certify.bounds.score_slopes import ScoreSlopes
+from r2et.certify.bounds.symbols import Products, padded
 from r2et.certify.graph.graph import Graph
 from r2et.certify.operators.base import LinearCombination, LinearOperator
 from r2et.explain.base import Of
@@ -106,7 +108,7 @@ class MeanSources(NamedTuple):
     """U, the mean over points of what the gradient is a linear function of, over a ball."""
 
     centre: Tensor  # (B, H)
-    slope: Tensor  # (B, n, H), by the change at x
+    slope: Tensor  # (B, n, H), by the change at x; beyond n, by symbols
     spread: Tensor  # (B, H)
     low: Tensor  # (B, H)
     high: Tensor  # (B, H)
@@ -127,9 +129,10 @@ def mean_sources(
         bounds = linear_bounds(graph, there, target.repeat(many), of, ends=sources, sides=sides)
         parts = [bounds[v] for v in sources]
         noise = suffix_rounding(graph, parts, ball.unit)
+        count = max(part.slope.shape[1] for part in parts)
         lines = [
             torch.cat([part.centre.reshape(len(there.x), -1) for part in parts], 1),
-            torch.cat([_slope_of_every_row(part, len(there.x), n) for part in parts], 2),
+            torch.cat([_slope_of_every_row(part, len(there.x), count) for part in parts], 2),
             torch.cat([part.spread.reshape(len(there.x), -1) for part in parts], 1),
             torch.cat([part.low.reshape(len(there.x), -1) for part in parts], 1),
             torch.cat([part.high.reshape(len(there.x), -1) for part in parts], 1),
@@ -152,8 +155,9 @@ def mean_sources(
     return MeanSources(centre, slope, spread, low, high, noise), bounds
 
 
-def _slope_of_every_row(bound: LinearBound, rows: int, n: int) -> Tensor:
-    return bound.slope.expand(rows, n, *bound.centre.shape[1:]).reshape(rows, n, -1)
+def _slope_of_every_row(bound: LinearBound, rows: int, count: int) -> Tensor:
+    slope = padded(bound.slope, count)
+    return slope.expand(rows, count, *bound.centre.shape[1:]).reshape(rows, count, -1)
 
 
 class ScoreBounds(NamedTuple):
@@ -164,10 +168,20 @@ class ScoreBounds(NamedTuple):
 
     matrix: Tensor  # N: (C, H), or (B, C, H) where x multiplies
     centres: tuple[Tensor, Tensor]  # (B, C)
-    slopes: tuple[Tensor, Tensor | None]  # (B, n, C)
+    source: Tensor  # (B, n, H) the slope of U
+    moved: Tensor | None  # (B, n, C) the slope that both ways have beside N times their own
     spreads: tuple[Tensor, Tensor]  # (B, H) of U
     rest: Tensor | None  # (B, C)
     noise: Tensor  # (B, C)
+    shared: Tensor | None = None  # (B, symbols, H) the slope of U along symbols
+    products: Products | None = None  # what some of these are
+
+    def slopes(self, norm: Norm) -> tuple[ScoreSlopes, ScoreSlopes | None]:
+        """Of either way; None for 0."""
+        first = ScoreSlopes(self.source, self.matrix, self.moved, norm)
+        if self.moved is None:
+            return first, None
+        return first, ScoreSlopes(None, self.matrix, self.moved, norm)
 
 
 def score_bounds(graph: Graph, ball: Ball, scores: ScoreMap, mean: MeanSources) -> ScoreBounds:
@@ -177,16 +191,22 @@ def score_bounds(graph: Graph, ball: Ball, scores: ScoreMap, mean: MeanSources) 
     half, middle = (mean.high - mean.low) / 2, (mean.high + mean.low) / 2
     size = torch.maximum(mean.low.abs(), mean.high.abs()) @ matrix.abs().T + offset.abs()
     factor = scores.factor(ball.x)
+    n, shared, products = ball.x[0].numel(), None, None
+    if ball.symbols is not None:
+        shared, products = mean.slope[:, n:], ball.symbols.products()
     if factor is None:
         own = matrix if scores.member is None else scores.member.T @ matrix
         shift = scores.columns(offset[None])
         return ScoreBounds(
             own,
             (mean.centre @ own.T + shift, middle @ own.T + shift),
-            (mean.slope @ own.T, None),
+            mean.slope[:, :n],
+            None,
             (mean.spread, half),
             None,
             scores.columns(mean.noise) + scores.summed(ball.unit, size + mean.noise),
+            shared,
+            products,
         )
     reach = ball.reach.flatten(1)
     low, high = _gradient_interval(ball, matrix, offset, mean, (middle, half))
@@ -208,10 +228,13 @@ def score_bounds(graph: Graph, ball: Ball, scores: ScoreMap, mean: MeanSources) 
     return ScoreBounds(
         own,
         tuple(torch.einsum("bch,bh->bc", own, u) + shift for u in (mean.centre, middle)),  # type: ignore[arg-type]
-        (mean.slope @ own.transpose(1, 2) + moved, moved),
+        mean.slope[:, :n],
+        moved,
         (mean.spread, half),
         scores.columns(rest),
         scores.columns(noise) + scores.summed(ball.unit, most * largest + noise),
+        shared,
+        products,
     )
 
 
@@ -227,7 +250,10 @@ def _gradient_interval(
     size = matrix.abs()
     by_box, wide = middle @ matrix.T + offset, half @ size.T + mean.noise
     centre = mean.centre @ matrix.T + offset
-    reach = ball.radius[:, None] * dual_norm(mean.slope @ matrix.T, ball.norm)
+    n = ball.x[0].numel()
+    reach = ball.radius[:, None] * ScoreSlopes(mean.slope[:, :n], matrix, None, ball.norm).norms
+    if mean.slope.shape[1] > n:
+        reach = reach + (mean.slope[:, n:] @ matrix.T).abs().sum(1) * (1 + 1e-12)
     reach = reach + mean.spread @ size.T + mean.noise
     low = torch.maximum(by_box - wide, centre - reach)
     high = torch.minimum(by_box + wide, centre + reach)

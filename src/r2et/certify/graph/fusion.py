@@ -10,7 +10,8 @@ from typing import NamedTuple
 from r2et.certify.graph.graph import Node
 from r2et.certify.operators.activation import ActivationBackwardOp, ActivationOp
 from r2et.certify.operators.arithmetic import AddOp
-from r2et.certify.operators.curves import Curve, curve
+from r2et.certify.operators.curve import Curve
+from r2et.certify.operators.curves import curve
 from r2et.certify.operators.linear import Scale
 
 

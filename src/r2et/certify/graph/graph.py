@@ -51,6 +51,23 @@ class Graph:
         """Numbers per row in all values together."""
         return sum(math.prod(shape) for shape in self.shapes.values())
 
+    @cached_property
+    def bent_width(self) -> int:
+        """Numbers per row in what goes into the linear suffix and is not affine in x."""
+        used = self.ancestors(self.logits, *self.linear_suffix[0])
+        return sum(math.prod(self.shapes[v]) for v in used if v not in self.affine_prefix)
+
+    @cached_property
+    def nonlinear_width(self) -> int:
+        """Numbers per row in all values that nonlinear operators make."""
+        made = (v for v, node in self.nodes.items() if not _is_linear(node.operator))
+        return sum(math.prod(self.shapes[v]) for v in made)
+
+    @cached_property
+    def is_smooth_somewhere(self) -> bool:
+        """Whether some operator is neither linear nor kinked, as tanh and gates are."""
+        return any(not _is_linear(o) and not o.kinked for o in self.operators())
+
     def ancestors(self, *values: int) -> list[int]:
         """What these values are made of, themselves included, in order."""
         if values not in self._ancestors:
@@ -73,6 +90,15 @@ class Graph:
             if _is_linear(node.operator) and prefix.issuperset(node.inputs):
                 prefix.add(value)
         return frozenset(prefix)
+
+    @cached_property
+    def constants(self) -> frozenset[int]:
+        """The values that depend on the output gradient alone."""
+        constants = {OUTPUT_GRADIENT}
+        for value, node in self.nodes.items():
+            if node.inputs and constants.issuperset(node.inputs):
+                constants.add(value)
+        return frozenset(constants)
 
     @cached_property
     def linear_suffix(self) -> tuple[list[int], list[int]]:

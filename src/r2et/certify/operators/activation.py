@@ -11,11 +11,17 @@ import torch
 from torch import Tensor
 
 from r2et.certify.bounds.interval_bounds import Ball, Box, added, between, box_product, box_sum
-from r2et.certify.bounds.linear_bounds import LinearBound, linear_bound, linear_product
+from r2et.certify.bounds.linear_bounds import (
+    LinearBound,
+    linear_bound,
+    linear_product,
+    off_line,
+)
 from r2et.certify.bounds.rounding import rounding
 from r2et.certify.operators.arithmetic import over_directions
 from r2et.certify.operators.base import Operator
-from r2et.certify.operators.curves import Curve, curve
+from r2et.certify.operators.curve import Curve
+from r2et.certify.operators.curves import curve
 from r2et.certify.operators.registry import Call, Made, aten, functional_twin, register
 
 LOWEST_THRESHOLD = 15.0  # of a Softplus: where torch goes over to the identity
@@ -68,9 +74,7 @@ class ActivationBackwardOp(Operator):
         if z.spread is None:
             return Box(curve.curves[1](z.centre))
         if ball.soft and curve.piecewise_linear:
-            ends = curve.left[1], curve.right[1], ball.soft
-            a, b = soft_step(z.low, *ends), soft_step(z.high, *ends)
-            return Box((a + b) / 2, (b - a) / 2 if ends[0] < ends[1] else (a - b) / 2)
+            return Box(*soft_steps(z.low, z.high, curve.left[1], curve.right[1], ball.soft))
         slope = between(*curve.range(1, z.low, z.high))
         if not ball.unit:
             return slope
@@ -132,6 +136,8 @@ def curve_bound(
 
     side: 1 or -1 where a unit is known to be right or left of its kink, 0 elsewhere.
     """
+    if ball.symbols is not None and not curve.piecewise_linear:
+        return _parabola_bound(curve, order, z, ball)
     low, high = z.low, z.high
     if side is not None:
         side = side.view(z.centre.shape)
@@ -165,26 +171,79 @@ def curve_bound(
     )
 
 
+def _parabola_bound(curve: Curve, order: int, z: LinearBound, ball: Ball) -> LinearBound:
+    """The same by a parabola: the square of what z is along the change becomes a symbol.
+
+    With z - m = S . e + d: (z - m)^2 = (S . e)^2 + d (z - m + S . e), m the middle of z's interval.
+    """
+    symbols = ball.symbols
+    assert symbols is not None
+    middle, half = (z.low + z.high) / 2, (z.high - z.low) / 2
+    rate, bend, least, most = curve.parabola(order, z.low, z.high)
+    along = z.slope[:, : symbols.inputs]
+    moved, off = ball.moved(along), off_line(z, middle, ball)
+    rest = bend.abs() * torch.minimum(off, half + moved) * (half + moved)
+    box = between(*curve.range(order, z.low, z.high))
+    if order == 0:
+        noise = value_noise(curve, ball, box, z.size)
+    else:
+        noise = derivative_noise(curve, ball, z.size)
+    sizes = box.size + rate.abs() * (z.size + middle.abs()) + bend.abs() * (half + moved).square()
+    noise = noise + rounding(8, ball.unit, sizes)
+    slope, gained = symbols.with_products(
+        rate[:, None] * z.slope, along, bend[:, None] * along, ball, square=True
+    )
+    return linear_bound(
+        rate * (z.centre - middle) + (least + most) / 2 + gained,
+        slope,
+        rate.abs() * z.spread + (most - least) / 2 + rest + noise,
+        ball,
+        Box(box.centre, added(box.spread, noise)),
+    )
+
+
 def soft_step(z: Tensor, left: float, right: float, width: float) -> Tensor:
     """left up to 0, right above, with the gradient of a sigmoid this wide."""
-    step: Tensor = _SoftStep.apply(z, left, right, width)  # type: ignore[no-untyped-call]
-    return step
+    return soft_steps(z, z, left, right, width)[0]
 
 
-class _SoftStep(torch.autograd.Function):
+def soft_steps(
+    low: Tensor, high: Tensor, left: float, right: float, width: float
+) -> tuple[Tensor, Tensor]:
+    """Middle and half width of a step's values over low..high: left up to 0, right above.
+
+    With the gradient of a sigmoid this wide.
+    """
+    box: tuple[Tensor, Tensor] = _SoftSteps.apply(low, high, left, right, width)  # type: ignore[no-untyped-call]
+    return box
+
+
+class _SoftSteps(torch.autograd.Function):
     """A step at 0, with the gradient of a sigmoid: how a unit that switches learns not to."""
 
     @staticmethod
-    def forward(ctx: Any, z: Tensor, left: float, right: float, width: float) -> Tensor:
-        ctx.save_for_backward(z)
+    def forward(
+        ctx: Any, low: Tensor, high: Tensor, left: float, right: float, width: float
+    ) -> tuple[Tensor, Tensor]:
+        ctx.save_for_backward(low, high)
         ctx.jump, ctx.width = right - left, width
-        return torch.where(z > 0, z.new_tensor(right), z.new_tensor(left))
+        a, b = (low > 0).to(low), (high > 0).to(low)
+        half = abs(right - left) / 2
+        return (a + b).mul_((right - left) / 2).add_(left), (b - a).mul_(half)
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None, None]:
-        (z,) = ctx.saved_tensors
-        share = torch.sigmoid(z / ctx.width)
-        return gradient * (share * (1 - share)) * (ctx.jump / ctx.width), None, None, None
+    def backward(
+        ctx: Any, by_middle: Tensor, by_half: Tensor
+    ) -> tuple[Tensor, Tensor, None, None, None]:
+        by_half = by_half if ctx.jump > 0 else -by_half
+        slopes = []
+        for z, gradient in zip(
+            ctx.saved_tensors, (by_middle - by_half, by_middle + by_half), strict=True
+        ):
+            share = torch.sigmoid(z / ctx.width)
+            slopes.append(torch.addcmul(share, share, share, value=-1.0) * gradient)
+        factor = ctx.jump / (2 * ctx.width)
+        return slopes[0].mul_(factor), slopes[1].mul_(factor), None, None, None
 
 
 def _softplus_curve(call: Call) -> Curve:

@@ -109,7 +109,9 @@ class LinearOperator(Operator):
         spread = scale = None
         if box.scale is not None:
             if ball.norm == "l2" and not self.local:
-                spread = self.push(box.scale.square(), "square").clamp(min=0).sqrt()
+                squares = self.push(box.scale.square(), "square").clamp(min=0)
+                none = squares == 0  # there the root has no slope; that of a dead unit is 0
+                spread = torch.where(none, 0.0, torch.where(none, 1.0, squares).sqrt())
             else:
                 spread = self.push(box.scale, "absolute")
             scale = spread if self.local else None

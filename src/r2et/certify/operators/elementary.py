@@ -11,7 +11,8 @@ from torch import Tensor
 
 from r2et.certify.operators.activation import ActivationOp
 from r2et.certify.operators.arithmetic import MultiplyOp
-from r2et.certify.operators.curves import CURVES, Curve, Function, curve
+from r2et.certify.operators.curve import Curve, Function
+from r2et.certify.operators.curves import CURVES, curve
 from r2et.certify.operators.linear import Scale
 from r2et.certify.operators.registry import Call, Made, aten, functional_twin, register
 

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from r2et.certify.bounds.interval_bounds import Ball, Box
 from r2et.certify.bounds.linear_bounds import LinearBound
+from r2et.certify.bounds.symbols import padded
 from r2et.certify.operators.base import Entries, LinearCombination
 from r2et.certify.operators.linear import Move, WeightedSum
 from r2et.certify.operators.registry import (
@@ -67,14 +68,19 @@ class CatOp(LinearCombination):
         return self._box(inputs, lead=1, shift=True)
 
     def linear(self, ball: Ball, *inputs: LinearBound, side: Tensor | None = None) -> LinearBound:
-        del ball, side
-        return LinearBound(
+        del side
+        count = max(part.slope.shape[1] for part in inputs)
+        slopes = [padded(part.slope, count) for part in inputs]
+        joined = LinearBound(
             self._joined([part.centre for part in inputs], shift=True),
-            self._joined([part.slope for part in inputs], lead=2),
+            self._joined(slopes, lead=2),
             self._joined([part.spread for part in inputs]),
             self._joined([part.low for part in inputs], shift=True),
             self._joined([part.high for part in inputs], shift=True),
         )
+        if ball.symbols is None:
+            return joined
+        return joined._replace(reach=ball.moved(joined.slope) + joined.spread)
 
     def jacobian(self, values: Sequence[Box], jacobians: Sequence[Box]) -> Box:
         del values
