@@ -4,6 +4,7 @@
 """
 
 import os
+import resource
 import signal
 import sys
 import time
@@ -92,6 +93,16 @@ class Sleeps:
         (Path(self.folder) / str(os.getpid())).touch()
         time.sleep(300)
         return item
+
+
+def hungry(item):
+    """Asks for a terabyte where there is little: as a worker of a small machine."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (64 * 2**30, hard))
+    try:
+        return len(bytearray(2**40)) + item
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ LAYERS = [
     "checks",
     "progress",
     "lock",
+    "machine",
     # The order of the design.
     "config",
     "engine",

@@ -6,6 +6,7 @@ from itertools import combinations
 import pytest
 import torch
 
+from nets import make, randn
 from r2et.certify import IntervalCertifier
 from r2et.errors import InputError
 from r2et.explain import Gradient
@@ -169,3 +170,15 @@ def test_proved_rows_whose_balls_meet_have_one_set():
     assert int((meet & ~torch.eye(300, dtype=torch.bool)).sum()) > 100
     assert bool(same[meet].all())
     assert not bool(same.all())
+
+
+@pytest.mark.parametrize("norm", ["l2", "linf"])
+def test_a_unit_that_sees_nothing_leaves_gradients_finite(norm):
+    model = make(lambda: MLP(5, (6,)))
+    with torch.no_grad():
+        model.layers[0].weight[2] = 0.0
+    penalty = CertifiedRanking(k=2, radius=0.3, norm=norm)(model, randn(8, 5))
+    assert float(penalty.detach().sum()) > 0
+    (slope,) = torch.autograd.grad(penalty.sum(), model.layers[0].weight)
+    assert bool(slope.isfinite().all())
+    assert bool((slope != 0).any())

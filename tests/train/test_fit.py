@@ -13,15 +13,16 @@ from nets import ResidualNet
 from r2et.data import Data, Origin, Split, load
 from r2et.errors import InputError
 from r2et.explain import Concept, Gradient
-from r2et.models import MLP, SiameseCNN, SiameseGCN, TableMLP
+from r2et.models import MLP, HingeMLP, SiameseCNN, SiameseGCN, TableMLP
 from r2et.penalty import R2ET, AdversarialTraining, BallR2ET
 from r2et.train import RECIPES, Fit, Recipe, fit, recipe, select
-from r2et.train.defaults import table_network
+from r2et.train.defaults import table_network, usual_epochs
 from r2et.train.distributed import SingleProcess
 from r2et.train.runtime import mixed
 from r2et.train.step import TrainingStep, alike_in_both_modes
 from training_data import small
 
+ONE = {"epochs": 1, "progress": False}
 QUICK = {"epochs": 2, "progress": False}
 FIT = Fit(nn.Identity(), [], {})  # of the right type, and no more
 
@@ -218,13 +219,36 @@ def test_the_network_for_tables_starts_at_a_logistic_regression():
     odds = torch.from_numpy(model.decision_function(scaler.transform(data.val.x))).float()
     rest = start.straight(data.val.x) * 0.05
     torch.testing.assert_close(rest[:, 1] - rest[:, 0], odds, rtol=1e-3, atol=1e-3)
-    assert type(table_network(data, recipe("certified"))) is MLP  # whose proofs are better
+    proved = table_network(data, recipe("certified"))
+    assert type(proved) is HingeMLP  # whose proofs are better
+    assert proved.settings["width"] == 16
+    rest = torch.nn.functional.linear(data.val.x, proved.first.weight[-2:], proved.first.bias[-2:])
+    torch.testing.assert_close(0.6 * (rest[:, 1] - rest[:, 0]), odds, rtol=1e-3, atol=2e-3)
+    assert type(table_network(data, recipe("certified"), (5, 4))) is MLP
+    assert type(table_network(data, recipe("r2et-reasons"))) is MLP
     assert type(table_network(data, recipe("sp"))) is MLP
     assert table_network(data, recipe("wd"), (5, 4)).settings["widths"] == [5, 4]
     found = fit(None, data, "vanilla", epochs=1, progress=False)
     assert type(found.model) is TableMLP
     three = small(classes=3)
     assert fit(None, three, "vanilla", **QUICK).model(three.val.x).shape[1] == 3
+
+
+def test_hinges_are_trained_with_a_falling_learning_rate_and_the_papers_network_as_ever():
+    data = small(rows=300)
+
+    def schedule(model, **changes):
+        record = fit(model, data, recipe("certified", batch=105, **changes), k=2, **ONE).record
+        return record["config"]["recipe"].get("cool_down", 0.0)
+
+    assert schedule(None) == 0.7
+    assert schedule(None, cool_down=0.2) == 0.2
+    assert schedule(MLP(8)) == 0.0
+    hinges = table_network(data, recipe("certified"))
+    lengths = {rows: usual_epochs(hinges, rows, 256) for rows in (100, 700, 3500, 10**4, 10**6)}
+    assert lengths == {100: 10, 700: 21, 3500: 108, 10**4: 38, 10**6: 10}
+    lengths = {rows: usual_epochs(MLP(8), rows, 256) for rows in (100, 3500, 10**6)}
+    assert lengths == {100: 200, 3500: 200, 10**6: 10}
 
 
 def test_patience():

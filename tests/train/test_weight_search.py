@@ -8,13 +8,13 @@ import pytest
 import torch
 
 from r2et.data import Split
-from r2et.errors import InputError
+from r2et.errors import InputError, R2ETError
 from r2et.explain import Gradient
 from r2et.metrics import auc_of_logits, split_auc
 from r2et.models import MLP
 from r2et.train import fit, recipe, weight_search
 from r2et.train.trial_measures import auc_drop, stability
-from r2et.train.weight_search import _weights
+from r2et.train.weight_search import _weights, fit_within
 from training_data import small
 
 QUICK = {"k": 3, "epochs": 4, "progress": False, "baselines": False}
@@ -93,10 +93,41 @@ def test_a_validation_part_that_is_too_small_is_said_with_the_interval(monkeypat
         fit(MLP(8), small(), "est-h", max_auc_drop=0.005, **QUICK)
 
 
+def test_of_equally_stable_weights_the_lightest_is_taken(monkeypatch):
+    everything = {"proved": 1.0, "attacked": 1.0, "distinct": 1}
+    monkeypatch.setattr(weight_search, "stability", lambda *_, **__: everything)
+    monkeypatch.setattr(weight_search, "auc_drop", lambda *_: (0.0, 0.001))
+    found = fit(MLP(8), small(), "est-h", max_auc_drop=0.01, **QUICK)
+    weights = [t.weight for t in found.search.trials if t.weight]
+    assert found.search.chosen == min(weights) < max(weights)
+
+
+def breaks_above(limit):
+    """In the place of fit: whose loss is no number at larger weights."""
+
+    def training(model, data, chosen, **settings):
+        if chosen.weight > limit:
+            raise R2ETError("fit: the loss is nan.")
+        return fit(model, data, chosen, **settings)
+
+    return training
+
+
 def test_a_weight_that_breaks_the_training_is_too_heavy():
-    found = fit(MLP(8), small(), recipe("est-h", weight=1e36), max_auc_drop=0.4, **QUICK)
-    broken = [t for t in found.search.trials if t.auc == 0]
-    assert all(not t.met for t in broken)
+    settings = {"out": None, "resume": True, "radius": 0.3, "explainer": None, **QUICK}
+    torch.manual_seed(0)
+    found = fit_within(breaks_above(0.5), MLP(8), small(), est_h(1.0), 0.9, **settings)
+    broken = [t for t in found.search.trials if t.weight > 0.5]
+    assert broken
+    assert all((t.auc, t.met) == (0.0, False) for t in broken)
+    assert found.search.met
+    assert 0 < found.search.chosen <= 0.5
+
+
+def test_weights_that_all_break_the_training_are_refused():
+    settings = {"out": None, "resume": True, "radius": 0.3, "explainer": None, **QUICK}
+    with pytest.raises(InputError, match=r"^fit: weight must be below 0\.0039 .* got 1\.0"):
+        fit_within(breaks_above(0.0), MLP(8), small(), est_h(1.0), 0.9, **settings)
 
 
 def test_what_is_proved_and_attacked_of_a_linear_model_is_everything():

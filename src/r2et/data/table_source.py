@@ -61,10 +61,7 @@ def _open_file(
             return _parquet(where, path, stated or known or POINT, given)
         text = read_csv(where, path.name, path, MISSING if given is None else ["", *given])
     except (pa.ArrowException, OSError, UnicodeError, csv.Error) as error:
-        reason = " ".join(str(error).split())[:200].rstrip(".")
-        expected = f"readable CSV or Parquet {YOURSELF}"
-        sentence = f"{where}: {path.name} must be {expected}, got an error: {reason}."
-        raise InputError(sentence) from error
+        raise _unreadable(where, path, error) from error
     table, marks = text.table, stated
     if marks is None:
         columns = {name.strip(): table.column(i) for i, name in enumerate(text.names)}
@@ -84,12 +81,21 @@ def _open_file(
     return ArrowTable(where, text.names, rows, table.column, marks=marks, given=given, text=True)
 
 
+def _unreadable(where: str, path: Path, error: Exception) -> InputError:
+    reason = " ".join(str(error).split())[:200].rstrip(".")
+    expected = f"readable CSV or Parquet {YOURSELF}"
+    return InputError(f"{where}: {path.name} must be {expected}, got an error: {reason}.")
+
+
 def _parquet(where: str, path: Path, marks: Marks, given: Collection[str] | None) -> RawTable:
     # Kept open: the footer of a wide file takes long to read, too long to do so for each column.
     file = pq.ParquetFile(path)
     names, rows = file.schema_arrow.names, file.metadata.num_rows
 
     def fetch(place: int) -> Any:
-        return file.read(columns=[names[place]]).column(0)
+        try:
+            return file.read(columns=[names[place]]).column(0)
+        except (pa.ArrowException, OSError, UnicodeError, IndexError) as error:
+            raise _unreadable(where, path, error) from error
 
     return ArrowTable(where, names, rows, fetch, marks=marks, given=given)

@@ -48,7 +48,9 @@ def paired_test(a: Values, b: Values, *, level: float = 0.05) -> PairedTest:
         mean = float(d[0])
         t = 0.0 if mean == 0 else float(np.copysign(np.inf, mean))
     else:
-        t = float(mean / (d.std(ddof=1) / np.sqrt(len(d))))
+        # Over the largest first: the squares of tiny differences underflow.
+        part = d / np.abs(d).max()
+        t = float(part.mean() / (part.std(ddof=1) / np.sqrt(len(d))))
     p = float(2 * stdtr(freedom, -abs(t)))
     return PairedTest(mean, t, p, p < level)
 

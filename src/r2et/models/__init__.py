@@ -1,6 +1,7 @@
 """Networks, and how their outputs are read."""
 
 from r2et.models.gcn import SiameseGCN
+from r2et.models.hinge import HingeMLP
 from r2et.models.mlp import MLP
 from r2et.models.output import predict, undisturbed
 from r2et.models.resnet import ResNet18
@@ -11,6 +12,7 @@ from r2et.models.table import TableMLP
 
 __all__ = [
     "MLP",
+    "HingeMLP",
     "ResNet18",
     "Siamese",
     "SiameseCNN",

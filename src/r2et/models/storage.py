@@ -21,6 +21,7 @@ from r2et.files import write
 from r2et.lock import locked
 from r2et.models.folder import LOCK, contents, folder_path, make_folder
 from r2et.models.gcn import SiameseGCN
+from r2et.models.hinge import HingeMLP
 from r2et.models.mlp import MLP
 from r2et.models.network import Network
 from r2et.models.piecewise_linear import rho_of
@@ -34,7 +35,7 @@ FORMAT = 1
 DESCRIPTION = "model.json"
 FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 NETWORKS: dict[str, type[Network]] = {
-    kind.__name__: kind for kind in (MLP, ResNet18, SiameseCNN, SiameseGCN, TableMLP)
+    kind.__name__: kind for kind in (HingeMLP, MLP, ResNet18, SiameseCNN, SiameseGCN, TableMLP)
 }
 
 

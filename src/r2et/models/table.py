@@ -195,8 +195,14 @@ def _check_bins(features: int, bins: Any) -> None:
 def _edges(distinct: NDArray[np.float64], counts: NDArray[np.int64], most: int) -> list[float]:
     """Edges of a column's bins, from its distinct values and how many rows have each."""
     low, high = float(distinct[0]), float(distinct[-1])
+    inside = inner_edges(distinct, counts, most)
+    return [low, *inside, high] if inside else [low, max(high, low + 1.0)]
+
+
+def inner_edges(distinct: NDArray[np.float64], counts: NDArray[np.int64], most: int) -> list[float]:
+    """The borders between at most `most` bins that hold equally many rows; none of two values."""
     if len(distinct) <= 2 or most < 2:
-        return [low, max(high, low + 1.0)]
+        return []
     if counts.max() > COMMON * counts.sum():
         rare = np.delete(np.arange(len(distinct)), counts.argmax())
     else:
@@ -206,5 +212,4 @@ def _edges(distinct: NDArray[np.float64], counts: NDArray[np.int64], most: int) 
     places = rare[np.searchsorted(reached, np.arange(1, most) / most - 1e-12)]
     places = np.unique(places[places < len(distinct) - 1])
     borders = (distinct[places] + distinct[places + 1]) / 2
-    inside = [float(b) for b in borders if low < b < high]
-    return [low, *inside, high]
+    return [float(b) for b in borders if distinct[0] < b < distinct[-1]]

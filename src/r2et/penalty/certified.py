@@ -111,7 +111,7 @@ class CertifiedRanking(RankingPenalty):
             k=self.k,
             norm=self.norm,
             pairs=self.pairs,
-            target=batch.given_target,
+            target=batch.known_target,
             explainer=self.explainer,
             region=self.region,
             top=batch.given_top(self.k, like),

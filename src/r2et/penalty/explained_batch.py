@@ -53,6 +53,13 @@ class ExplainedBatch:
             return classes(self.out.detach())
         return predicted(self.where, self.model, self.x)
 
+    @property
+    def known_target(self) -> Tensor | None:
+        """(B,) the same, if they are given or follow from logits that are."""
+        if self.given_target is None and self._out is None:
+            return None
+        return self.target
+
     @cached_property
     def labels(self) -> Tensor:
         """(B,) true classes, by default the explained ones."""

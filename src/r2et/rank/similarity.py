@@ -20,9 +20,7 @@ def precision_at_k(scores: Tensor, scores_adv: Tensor, k: int) -> Tensor:
 def pearson(scores: Tensor, scores_adv: Tensor) -> Tensor:
     """Pearson's correlation of two explanations: (B,) in -1..1, NaN where one is constant."""
     _check("pearson", scores, scores_adv)
-    # In float64: the squares of a confident row's scores underflow in float32.
-    a, b = scores.double(), scores_adv.double()
-    a, b = a - a.mean(1, keepdim=True), b - b.mean(1, keepdim=True)
+    a, b = _centred(scores), _centred(scores_adv)
     cosine: Tensor = (a * b).sum(1) / (a.norm(dim=1) * b.norm(dim=1))
     # Asked of the scores: the mean of equal numbers may differ from them by rounding.
     constant = (scores.amax(1) == scores.amin(1)) | (scores_adv.amax(1) == scores_adv.amin(1))
@@ -62,6 +60,13 @@ def _set_sizes(where: str, scores: Tensor, k: int) -> Tensor:
     check_k(where, k, scores.shape[1])
     counts: Tensor = torch.unique(mask_of(scores, k), dim=0, return_counts=True)[1]
     return counts
+
+
+def _centred(scores: Tensor) -> Tensor:
+    """(B, n) float64 of mean 0, up to a factor per row: squares neither overflow nor underflow."""
+    values = scores.double()
+    values = values / values.abs().amax(1, keepdim=True)
+    return values - values.mean(1, keepdim=True)
 
 
 def _check(where: str, scores: Tensor, scores_adv: Tensor) -> None:

@@ -5,15 +5,12 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from itertools import combinations
 from typing import Any
 
 from r2et.errors import require
 from r2et.files import csv_text, write_result
 from r2et.metrics import share_interval
-from r2et.reason.principal_reasons import reasons
 from r2et.reason.result import PersonReasons, Reasons
 
 WHERE = "diff"
@@ -169,21 +166,6 @@ def difference(before: Reasons, after: Reasons) -> ReasonsDifference:
         ),
         k=before.k,
     )
-
-
-def agreement(models: Sequence[Any], rows: Any, **settings: Any) -> dict[str, Any]:
-    """How far retrained models agree on the reasons of the same rows: means over all pairs.
-
-    models: two or more, such as one recipe with several seeds. settings: those of `reasons`.
-    """
-    require(len(models) > 1, WHERE, "models", "two or more", len(models))
-    told = [reasons(model, rows, **settings) for model in models]
-    pairs = [difference(a, b).summary() for a, b in combinations(told, 2)]
-    means: dict[str, Any] = {"models": len(models), "pairs": len(pairs), "rows": pairs[0]["rows"]}
-    for name in ("changed_share", "decision_changed_share", "shared"):
-        values = [pair[name] for pair in pairs if pair[name] is not None]
-        means[name] = sum(values) / len(values) if values else None
-    return means
 
 
 def _overlap(a: PersonReasons, b: PersonReasons) -> float:

@@ -88,7 +88,7 @@ def reasons(
     method = _method(explainer, given, base.row)
     description = Description(method, base, reason_codes(codes, named), allowed, k)
     people: list[PersonReasons] = []
-    notes = notes_of(asked.subject.trained, asked.cells)
+    notes = [*asked.subject.notes, *notes_of(asked.subject.trained, asked.cells)]
     notes += [] if len(asked) else [f"no row is decided {toward}"]
     with bar("reasons", total=len(asked), show=progress) as advance:
         for start in range(0, len(asked), ROWS):

@@ -189,6 +189,12 @@ class Reasons:
 
         people_page(self.to_dict(), path, title=title)
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from r2et.report.notebook import reasons_html
+
+        return reasons_html(self.to_dict())
+
     def __str__(self) -> str:
         return self.text()
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -63,17 +65,15 @@ class Folder:
 
     def load(self) -> dict[str, Any] | None:
         """The state of an earlier run of the same training, if there is one."""
-        path = self.path / NAME
+        path, fresh = self.path / NAME, self._fresh()
         if not path.exists():
             return None
-        fresh = (
-            f"another folder, or start anew with resume=False (--no-resume), which replaces {path}"
-        )
         try:
             blob = io.BytesIO(contents("fit", path))
             state: dict[str, Any] = torch.load(blob, map_location="cpu", weights_only=True)
             identity: dict[str, Any] = json.loads(state["identity"])
             whole = {"model", "kept", "optimizer", "state"} <= state.keys()
+            whole &= isinstance(identity, dict)
         except InputError:
             raise
         except Exception as error:  # a file may be broken in more ways than can be listed
@@ -86,6 +86,19 @@ class Folder:
         checkpoint = f"the checkpoint of another training ({difference})"
         require(difference is None, "fit", "out", fresh, checkpoint)
         return state
+
+    @contextmanager
+    def restoring(self) -> Iterator[None]:
+        """What goes wrong with the parts of a checkpoint is one sentence."""
+        try:
+            yield
+        except Exception as error:  # torch raises many kinds for a part that is another's
+            checkpoint = f"a checkpoint that does not fit this training ({type(error).__name__})"
+            raise InputError(f"fit: out must be {self._fresh()}, got {checkpoint}.") from error
+
+    def _fresh(self) -> str:
+        start = "start anew with resume=False (--no-resume), which replaces"
+        return f"another folder, or {start} {self.path / NAME}"
 
     def save(self, state: dict[str, Any]) -> None:
         """Replace the checkpoint; one with NaN in it is not worth keeping."""

@@ -14,9 +14,10 @@ from torch import Tensor, nn
 from r2et.data import Data
 from r2et.errors import require
 from r2et.explain import Explainer, Gradient, GradientTimesInput
-from r2et.models import MLP, ResNet18, SiameseCNN, SiameseGCN, TableMLP
+from r2et.models import MLP, HingeMLP, ResNet18, SiameseCNN, SiameseGCN, TableMLP
 from r2et.penalty import CertifiedRanking, Penalty
 from r2et.region import Feasible, Linf, Region
+from r2et.region.table_layout import TableSchema
 from r2et.train.baselines import logistic_regression
 from r2et.train.loop import Keep
 from r2et.train.recipe import Recipe
@@ -25,6 +26,9 @@ WIDTH = 16  # of a ResNet18 that a computer without a GPU can train
 SMALL = 32  # pictures of more pixels across are made smaller first
 FITTED = 100_000  # rows that bins and the linear start are made from
 START_C = 0.03  # of the logistic regression that a network starts at: few rows, small weights
+USUAL_STEPS, HINGE_STEPS = 3000, 1500  # batches of a training
+ROWS_PER_EPOCH = 32  # a HingeMLP sees its rows at most once for every so many of them
+COOL_DOWN = 0.7  # share of a HingeMLP's training in which its learning rate falls
 UNLIKELY = -10.0  # the least log-odds that a network starts with
 
 
@@ -49,13 +53,17 @@ def table_network(
     """The network that a table is trained with where none is given: a TableMLP.
 
     Its bins and the logistic regression it starts at are of training rows, with their weights
-    (rows,). Recipes that train against the proof, and those that smooth a network, get the papers'
-    MLP: kinks in every column leave little to prove, and a smooth copy has none.
+    (rows,). Kinks in every column leave little to prove: recipes that train against the proof get a
+    HingeMLP, or, where widths are given, the papers' MLP; so do those that smooth a network, and
+    those of reasons.
     """
     widths = recipe.hidden if widths is None else widths
     penalty = recipe.penalty
-    proved = isinstance(penalty, CertifiedRanking) or (penalty is not None and penalty.of_reasons)
-    plain = recipe.linear or recipe.rho is not None or proved
+    proved = isinstance(penalty, CertifiedRanking)
+    of_reasons = penalty is not None and penalty.of_reasons
+    plain = recipe.linear or recipe.rho is not None or of_reasons
+    hinges = proved and widths is None and not plain
+    plain = plain or (proved and not hinges)
     if plain or (widths is not None and len(widths) == 0):
         return default_network(data, () if recipe.linear else widths, seed)
     x, y = data.train.x[:FITTED], data.train.y[:FITTED]
@@ -63,9 +71,36 @@ def table_network(
     start = logistic_regression(x, y, counted, _classes(data), c=START_C)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        network = TableMLP.fitted(x, (256,) if widths is None else widths, classes=_classes(data))
+        if hinges:
+            network: HingeMLP | TableMLP = HingeMLP.fitted(x, classes=_classes(data))
+        else:
+            wide = (256,) if widths is None else widths
+            network = TableMLP.fitted(x, wide, classes=_classes(data))
     network.start_at(start.weight.float(), start.bias.clamp(min=UNLIKELY).float())
     return network
+
+
+def scheduled(recipe: Recipe, network: nn.Module) -> Recipe:
+    """The recipe with the learning rate of its network, where it has none of its own.
+
+    That of a HingeMLP falls to 0 over the last 70 % of a training: loss and bounds pull against
+    each other, and which of them wins in the last batches would be chance.
+    """
+    if isinstance(network, HingeMLP) and recipe.cool_down == 0:
+        return replace(recipe, cool_down=COOL_DOWN)
+    return recipe
+
+
+def usual_epochs(network: nn.Module, rows: int, batch: int) -> int:
+    """How long a training of so many rows is where nobody says otherwise.
+
+    As many epochs as make 3000 batches, within 10..200. A HingeMLP begins nearly trained: 1500
+    batches, and of few rows fewer, an epoch for every 32, since it soon knows them by heart.
+    """
+    steps, most = USUAL_STEPS, 200
+    if isinstance(network, HingeMLP):
+        steps, most = HINGE_STEPS, rows // ROWS_PER_EPOCH
+    return min(max(math.ceil(steps / math.ceil(rows / batch)), 10), max(most, 10), 200)
 
 
 def default_keep(data: Data, *, retrain: bool = False) -> Keep:
@@ -110,7 +145,12 @@ def column_groups(data: Data) -> tuple[tuple[int, ...], ...]:
         grouped = {i for group in data.groups for i in group}
         alone = ((i,) for i in range(data.train.x.shape[1]) if i not in grouped)
         return tuple(sorted((*data.groups, *alone)))
-    ends = list(accumulate(len(column.features) for column in data.schema.columns))
+    return schema_groups(data.schema)
+
+
+def schema_groups(schema: TableSchema) -> tuple[tuple[int, ...], ...]:
+    """The features of each column of a schema."""
+    ends = list(accumulate(len(column.features) for column in schema.columns))
     return tuple(tuple(range(a, b)) for a, b in zip([0, *ends], ends, strict=False))
 
 

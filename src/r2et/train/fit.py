@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import math
 import os
 import platform
 import warnings
@@ -33,7 +32,9 @@ from r2et.train.defaults import (
     default_keep,
     reasons_explainer,
     reasons_region,
+    scheduled,
     table_network,
+    usual_epochs,
 )
 from r2et.train.distributed import distributed_by
 from r2et.train.fit_arguments import (
@@ -53,7 +54,6 @@ from r2et.train.trained import Trained, described
 from r2et.train.weight_search import WeightSearch, check_budget, fit_within
 from r2et.version import __version__
 
-USUAL_STEPS = 3000
 RETRAINING_EPOCHS = 10
 
 
@@ -165,17 +165,19 @@ def fit(
         assert chosen.penalty is not None
         explainer = explainer or reasons_explainer(data, chosen.penalty.explainer)
         region = reasons_region(data, region, chosen.penalty)
-    usual = min(REASONS, len(column_groups(data)) - 1) if of_reasons else data.k
-    k = whole("k", usual if k is None else k)
+    usual_k = min(REASONS, len(column_groups(data)) - 1) if of_reasons else data.k
+    k = whole("k", usual_k if k is None else k)
     chosen = chosen.prepared(k, float(radius), explainer, region)
     seed = whole("seed", seed)
     require(0 <= seed < 2**32, "fit", "seed", "in 0..2^32 - 1", seed)
     weights = row_weights(data, class_weight, sample_weight)
     start = _network(model, data, chosen, seed, weights)
+    chosen = scheduled(chosen, start)
+    usual = usual_epochs(start, len(data.train.y), chosen.batch)
     settings = TrainingSettings(
         k=k,
         radius=float(radius),
-        epochs=_epochs(epochs, chosen, len(data.train.y), retrain),
+        epochs=_epochs(epochs, chosen, retrain, usual),
         seed=seed,
         keep=keep,
         threshold=threshold,
@@ -273,14 +275,13 @@ def _network(
     return network if recipe.rho is None or recipe.linear else smooth(network, recipe.rho)
 
 
-def _epochs(epochs: int | None, recipe: Recipe, rows: int, retrain: bool) -> int:
+def _epochs(epochs: int | None, recipe: Recipe, retrain: bool, usual: int) -> int:
     epochs = None if epochs is None else whole("epochs", epochs)
     is_valid = epochs is None or epochs > 0
     require(is_valid, "fit", "epochs", "None or a positive whole number", epochs)
     if retrain:
         return min(epochs or RETRAINING_EPOCHS, RETRAINING_EPOCHS)
-    usual = math.ceil(USUAL_STEPS / math.ceil(rows / recipe.batch))
-    return epochs or recipe.epochs or min(max(usual, 10), 200)
+    return epochs or recipe.epochs or usual
 
 
 def _record(loop: Loop, data: Data, config: dict[str, Any]) -> dict[str, Any]:

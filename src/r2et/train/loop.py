@@ -352,6 +352,14 @@ class Loop:
 
     def restore(self, saved: dict[str, Any]) -> None:
         """Continue where a checkpoint was written."""
-        self.model.load_state_dict(saved["model"])
-        self.optimizer.load_state_dict(saved["optimizer"])
-        self.kept, self.state = saved["kept"], State(**saved["state"])
+        assert self.folder is not None
+        with self.folder.restoring():
+            self.model.load_state_dict(saved["kept"])  # of the same names and shapes
+            self.model.load_state_dict(saved["model"])
+            self.optimizer.load_state_dict(saved["optimizer"])
+            self.kept, self.state = saved["kept"], State(**saved["state"])
+            for name, usual in vars(State()).items():
+                value = getattr(self.state, name)
+                kind: Any = type(usual) if isinstance(usual, str | list) else float | int
+                if not isinstance(value, kind) and not (usual is None and value is None):
+                    raise TypeError(name)

@@ -186,7 +186,9 @@ _ALL = (
     ),
     Recipe(
         "certified-reasons",
-        CertifiedRanking(explainer=GradientTimesInput(reduce="signed"), radius=2.0),
+        CertifiedRanking(
+            explainer=GradientTimesInput(reduce="signed"), radius=2.0, individuality=0.02
+        ),
         1.0,
         every=2,
         warm_up=0.5,

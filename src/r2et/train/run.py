@@ -12,6 +12,7 @@ from typing import Any, Literal
 from r2et.data import DATASETS, Data, load, load_table
 from r2et.defaults import RADIUS
 from r2et.errors import require
+from r2et.region import Region
 from r2et.train.baselines import Baselines
 from r2et.train.defaults import default_explainer, default_network, table_network
 from r2et.train.fit import fit
@@ -83,11 +84,12 @@ def train(
     baselines: bool = True,
     class_weight: Any = None,
     max_auc_drop: float | None = None,
+    region: Region | None = None,
 ) -> TrainingRun:
     """Train the usual network for the data, store it in the folder, and measure it.
 
     baselines: beside logistic regression and boosting on the same rows; tables only.
-    class_weight, max_auc_drop: as in fit.
+    class_weight, max_auc_drop, region: as in fit.
     """
     table = data.train.x.ndim == 2
     is_valid = hidden is None or not chosen.linear
@@ -112,6 +114,7 @@ def train(
         baselines=baselines and table,
         class_weight=class_weight,
         max_auc_drop=max_auc_drop,
+        region=region,
     )
     record = done.record
     stored = None if done.trained is None else done.trained.baselines

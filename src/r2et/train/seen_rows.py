@@ -152,14 +152,28 @@ class SeenRows:
         try:
             tensors = parse(blob)
             train, val, test = (
-                RowKeys(tensors[f"{name}.digest"], tensors[f"{name}.label"])
+                RowKeys(*_columns(tensors, f"{name}.digest", f"{name}.label"))
                 for name in ("train", "val", "test")
             )
-        except (SafetensorError, KeyError) as error:
+            held_out = None
+            if "held_out.x" in tensors:
+                y, digest = _columns(tensors, "held_out.y", "test.digest")
+                held_out = Split(tensors["held_out.x"], y)
+                is_valid = held_out.x.ndim == 2 and held_out.x.dtype == torch.float32
+                if not (is_valid and len(held_out.x) == len(digest)):
+                    raise ValueError("held_out.x")
+        except (SafetensorError, KeyError, ValueError) as error:
             raise InputError(f"{where}: {path} must be {expected}, got something else.") from error
-        kept = "held_out.x" in tensors
-        held_out = Split(tensors["held_out.x"], tensors["held_out.y"]) if kept else None
         return cls(train, val, test, held_out)
+
+
+def _columns(tensors: dict[str, Tensor], *names: str) -> list[Tensor]:
+    """Whole numbers, (B,) each, of one B."""
+    columns = [tensors[name] for name in names]
+    is_valid = all(c.ndim == 1 and c.dtype == torch.int64 for c in columns)
+    if not (is_valid and len({len(c) for c in columns}) == 1):
+        raise ValueError(", ".join(names))
+    return columns
 
 
 class RowRecogniser:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from r2et.data import Schema, apply_schema
-from r2et.errors import require
+from r2et.errors import InputError, describe, first_line, require
 from r2et.models import load_extra, load_model
 from r2et.models.folder import folder_path
 from r2et.train.baselines import Baselines
@@ -73,7 +73,15 @@ def load_trained(folder: str | os.PathLike[str]) -> Trained:
     require(not lacking, "load_trained", "folder", expected, got)
     name = extra.get("rows")
     seen = None if name is None else SeenRows.load(folder_path("load_trained", folder) / str(name))
-    return described(model, extra, seen)
+    try:
+        trained = described(model, extra, seen)
+        _ = trained.mean, trained.baselines
+    except InputError:
+        raise
+    except (TypeError, ValueError, KeyError, AttributeError, OverflowError, RuntimeError) as error:
+        got = f"{folder} ({type(error).__name__}: {describe(first_line(error))})"
+        raise InputError(f"load_trained: folder must be {expected}, got {got}.") from error
+    return trained
 
 
 def described(model: nn.Module, extra: Mapping[str, Any], seen: SeenRows | None) -> Trained:

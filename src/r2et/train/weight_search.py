@@ -25,10 +25,12 @@ from r2et.train.checkpoint import NAME
 from r2et.train.fit_arguments import check_data
 from r2et.train.recipe import Recipe
 from r2et.train.trial_measures import auc_drop, stability
+from r2et.wording import finite
 
 FACTOR = 4.0  # between weights, while the search goes in one direction
 REACH = 4  # steps by this factor, either way
 HALVINGS = 2  # of the last interval, in logarithms
+MEASURED = ("proved", "attacked", "distinct")
 TRIALS, TRIAL = "search", "trial.json"
 
 
@@ -140,9 +142,13 @@ def fit_within(
             runs.at(weight)
         trials = tuple(sorted(runs.trials.values(), key=lambda trial: trial.weight))
         penalised = [trial for trial in trials if trial.weight > 0]
+        lowest = penalised[0].weight
+        expected = f"below {lowest:.2g} (the loss is no number from there on)"
+        trained = any(trial.auc > 0 for trial in penalised)
+        require(trained, "fit", "weight", expected, middle)
         met = [trial for trial in penalised if trial.met]
         if met:
-            best = max(met, key=lambda trial: (round(trial.stability, 3), trial.weight))
+            best = max(met, key=lambda trial: (round(trial.stability, 3), -trial.weight))
         else:
             best = max(penalised, key=lambda trial: trial.auc)
         plain = max(trials[0].seconds, 1e-9)
@@ -253,9 +259,9 @@ class _Runs:
         """Proved and attacked share of validation rows; read where it was measured before."""
         key = f"{done.record['k']} {done.record['radius']} {done.record['epoch_kept']}"
         if self.resume and known.is_file():
-            stored = json.loads(known.read_text())
+            stored = _trial(known)
             if stored.get("key") == key:
-                return {name: stored[name] for name in ("proved", "attacked", "distinct")}
+                return {name: stored[name] for name in MEASURED}
         explainer = self.settings["explainer"] or self.chosen.explainer
         measured = stability(
             done.model,
@@ -267,6 +273,17 @@ class _Runs:
         )
         write(known, json.dumps({"key": key, **measured}).encode())
         return measured
+
+
+def _trial(path: Path) -> dict[str, Any]:
+    """What was measured before; nothing where the file is broken: it is measured again."""
+    try:
+        stored = json.loads(path.read_bytes())
+    except (ValueError, RecursionError):
+        return {}
+    whole = isinstance(stored, dict) and set(MEASURED) <= set(stored)
+    known = whole and all(stored[n] is None or finite(stored[n]) is not None for n in MEASURED)
+    return stored if known else {}
 
 
 @contextmanager
