@@ -8,7 +8,7 @@ import secrets
 from pathlib import Path
 from typing import Any
 
-from r2et.errors import InputError
+from r2et.errors import InputError, require
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # how a cell begins that a spreadsheet computes
 
@@ -50,6 +50,35 @@ def write_result(where: str, path: str | os.PathLike[str], content: str) -> None
         write(target, content.encode(errors="replace"))
     except OSError as error:
         raise _refused(where, "path", target, error) from error
+
+
+def write_new(where: str, name: str, path: str | os.PathLike[str], content: bytes) -> None:
+    """The same, for a file that must not be there yet, whoever may be writing one meanwhile."""
+    target = Path(path)
+    part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        write(part, content)
+        try:
+            os.link(part, target)  # unlike a rename, this fails where there is a file
+        except FileExistsError:
+            raise
+        except OSError:  # a file system without links
+            check_new(where, name, target)
+            os.replace(part, target)
+    except OSError as error:
+        if isinstance(error, FileExistsError):
+            check_new(where, name, target)
+        raise _refused(where, name, target, error) from error
+    finally:
+        if part.exists():
+            part.unlink()
+
+
+def check_new(where: str, name: str, path: str | os.PathLike[str]) -> None:
+    """There is no such file yet."""
+    there = os.path.lexists(path)
+    require(not there, where, name, "a file that is not there yet", f"{os.fspath(path)}")
 
 
 def csv_text(frame: Any) -> str:

@@ -652,7 +652,10 @@ BAD = [
     ({"chunk": 0}, r"^audit: chunk must be a positive whole number, got 0"),
     ({"seed": -1}, r"^audit: seed must be a whole number, 0 or more, got -1"),
     ({"region": "ball"}, r"region must be"),
-    ({"explainer": "Gradient"}, r"^audit: explainer must be an Explainer of r2et\.explain"),
+    (
+        {"explainer": "Gradient"},
+        r"^audit: explainer must be an Explainer or 'reasons', got Gradient",
+    ),
     ({"names": ["a"]}, r"^audit: names must be 6 names, one per score, got 1 names"),
     ({"names": 5}, r"^audit: names must be 6 names, one per score, got 5"),
     ({"names": "abcdef"}, r"^audit: names must be 6 names, one per score, got abcdef"),

@@ -70,24 +70,28 @@ def test_copies_come_after_the_pictures_with_their_classes():
 
 
 def test_a_training_from_scratch_sees_copies_and_a_retraining_does_not(monkeypatch):
-    own = replace(find_benchmark("cifar10-10k", "papers"), augment=2)
+    own = replace(find_benchmark("cifar10-10k"), augment=2)
     monkeypatch.setattr(type(own), "load", lambda _: pictures())
     assert len(own.load_to_train(False).train.y) == 18
     assert len(own.load_to_train(True).train.y) == 6
-    scratch = TrainTask("cifar10-10k", "vanilla", regime="papers").config()
-    again = TrainTask("cifar10-10k", "r2et", retrain=True, regime="papers").config()
+    scratch = TrainTask("cifar10-10k", "vanilla").config()
+    again = TrainTask("cifar10-10k", "r2et", retrain=True).config()
     assert (scratch["augment"], "augment" in again) == (3, False)
-    assert "augment" not in TrainTask("cifar10-10k", "vanilla").config()
+    assert "augment" not in TrainTask("cifar10-10k", "vanilla", regime="papers").config()
 
 
-def test_pictures_are_retrained_from_one_vanilla():
-    own = find_benchmark("cifar10-10k", "papers")
-    grid = Grid(("cifar10-10k",), ("r2et",), seeds=1, regime="papers")
+@pytest.mark.parametrize("regime", ["long", "papers"])
+def test_pictures_are_retrained_from_one_vanilla(regime):
+    own = find_benchmark("cifar10-10k", regime)
+    grid = Grid(("cifar10-10k",), ("r2et",), seeds=1, regime=regime)
     (choice,) = next(select_trainings(grid, "cifar10-10k", "r2et"))
     for measure in choice.tried:
         assert measure.of.retrain
-        assert measure.of.needs == (TrainTask("cifar10-10k", "vanilla", regime="papers"),)
-        assert measure.of.asked_epochs == own.retrain_epochs == 3
+        assert measure.of.needs == (TrainTask("cifar10-10k", "vanilla", regime=regime),)
+        assert measure.of.asked_epochs == own.retrain_epochs == 1
+        assert dict(measure.of.changes)["agree"] == 0.0  # held by its AUC alone
+    for tried in own.candidates["r2et-ball"]:
+        assert (dict(tried)["agree"], dict(tried)["l1"]) == (0.0, 0.0)
     assert not grid.train("cifar10-10k", "vanilla", retrain=True).retrain
     assert inapplicable(own, "sp", retrain=True) is None  # its softplus starts from Vanilla, too
     assert (own.width, own.train_rows) == ((16,), None)

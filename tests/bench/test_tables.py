@@ -9,6 +9,7 @@ import pytest
 
 import bench_method
 from bench_run import main
+from r2et.bench.candidates import TABLE_CANDIDATES
 from r2et.bench.claim import Claim, SeedValues, load_claims, save_claims
 from r2et.bench.figure_plans import FIGURES
 from r2et.bench.grid import Grid, SelectedTrainings
@@ -23,7 +24,7 @@ from r2et.bench.papers import (
     reported_value,
 )
 from r2et.bench.record import Record
-from r2et.bench.registry import BENCHMARKS, TABLE_CANDIDATES, dataset_title
+from r2et.bench.registry import BENCHMARKS, dataset_title
 from r2et.bench.result_table import make_table
 from r2et.bench.table_formats import LEGEND, latex, markdown, missing, page, tex
 from r2et.bench.table_plan import COARSE, ResultColumn, TableSpec, gathered, precision

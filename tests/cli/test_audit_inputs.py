@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from r2et.data import load_table
-from r2et.train import fit
+from r2et.models.weights import weights_digest
+from r2et.train import fit, load_trained
 
 OPTIONS = ("--budget", "fast", "--engine", "serial", "--rows", "24")
 
@@ -48,7 +49,9 @@ def test_the_result_can_be_tied_to_its_inputs(run, model, tmp_path):
     inputs = found["inputs"]
     data = hashlib.sha256((tmp_path / "later.csv").read_bytes()).hexdigest()
     (weights,) = (tmp_path / "model").glob("weights-*.safetensors")
-    assert inputs["data"] == {"name": "later.csv", "sha256": data, "of": "file"}
+    assert inputs["data"].items() >= {"name": "later.csv", "sha256": data, "of": "file"}.items()
+    own = weights_digest(load_trained(tmp_path / "model").model)
+    assert (inputs["weights"]["tensors"], len(inputs["data"]["tensors"])) == (own, 64)
     assert inputs["weights"]["sha256"] == hashlib.sha256(weights.read_bytes()).hexdigest()
     assert inputs["rows"] == 59  # one has no label
     assert inputs["command"] == f"r2et audit {' '.join(given)} --json a.json --html a.html"

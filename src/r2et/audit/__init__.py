@@ -10,8 +10,11 @@ from r2et.audit.comparison import Comparison, compare
 from r2et.audit.gates import Gate, GateReport
 from r2et.audit.measures import AuditedRows, Measure, register
 from r2et.audit.model_audit import Audit
+from r2et.audit.onnx_model import from_onnx
+from r2et.audit.pack import Pack, open_pack
 from r2et.audit.run import audit
 from r2et.audit.statistics import Mean, Median, Share
+from r2et.audit.verification import Verification
 from r2et.results import Figure
 
 __all__ = [
@@ -25,10 +28,14 @@ __all__ = [
     "Mean",
     "Measure",
     "Median",
+    "Pack",
     "Share",
+    "Verification",
     "audit",
     "bracket",
     "compare",
+    "from_onnx",
+    "open_pack",
     "register",
 ]
 

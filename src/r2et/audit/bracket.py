@@ -19,6 +19,7 @@ from r2et.defaults import BUDGET
 from r2et.errors import InputError, require
 from r2et.explain import Explainer, Gradient
 from r2et.files import check_writable
+from r2et.models.compiled import original_module
 from r2et.models.logits_check import check_logits
 from r2et.rank import distinct_top_k, largest_top_k_share
 from r2et.region import L2, Linf
@@ -103,8 +104,8 @@ def bracket(
     budget: Literal["fast", "standard", "thorough"] = BUDGET,
     progress: bool = False,
 ) -> Bracket:
-    """Certify and attack the top k of each row of x (B, n)."""
-    where = "bracket"
+    """Certify and attack the top k of each row of x (B, n); of a compiled module its original."""
+    where, model = "bracket", original_module(model)
     require(norm in ("l2", "linf"), where, "norm", "l2 or linf", norm)
     is_valid = isinstance(limit, int | float) and 0 < limit <= LARGEST
     require(is_valid, where, "limit", f"positive, at most {LARGEST:g}", limit)

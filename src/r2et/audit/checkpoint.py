@@ -35,6 +35,9 @@ class AuditCheckpoint:
         self.done: dict[int, MeasuredChunk] = {}
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
+            # A device or a pipe could be read for ever.
+            is_file = not self.path.exists() or self.path.is_file()
+            require(is_file, WHERE, "partial", "a file", f"{self.path}, which is none")
             number = os.open(self.path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666)
             # Unbuffered: what a full disk refuses is not tried again when the file is closed.
             self.handle: IO[bytes] = open(number, "r+b", buffering=0)  # noqa: SIM115
@@ -133,7 +136,7 @@ def _line(value: dict[str, Any]) -> bytes:
 def _parsed(line: bytes) -> dict[str, Any] | None:
     try:
         value = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
 

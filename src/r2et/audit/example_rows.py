@@ -10,7 +10,7 @@ from r2et.audit.decision import AtCutoff
 from r2et.audit.measures import worst_first
 from r2et.audit.measures.chunk import ORDINARY, WORST
 from r2et.audit.measures.proofs import OUTWARD, proved
-from r2et.audit.raw_values import changed_columns
+from r2et.audit.raw_values import changed_columns, column_values
 from r2et.audit.settings import WHERE, AuditSettings
 from r2et.audit.statistics import Columns
 from r2et.errors import InputError
@@ -74,6 +74,9 @@ def example_rows(
         }
         for i, (place, kind) in enumerate(rows)
     ]
+    if schema is not None and clean.shape[1] == len(schema.columns) != x[0].numel():
+        for i, row in enumerate(examples):
+            row["values"] = column_values(schema, x[i])
     best, least = x, torch.ones(len(x), dtype=torch.float64)
     for fraction in fractions:
         radius = fraction * (settings.radius if settings.moves is None else 1.0)

@@ -13,6 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from r2et.audit.decided_class import DecidedClass
 from r2et.audit.settings import WHERE
 from r2et.checks import check_input
 from r2et.errors import InputError, require
@@ -115,6 +116,7 @@ class InputRows:
         *,
         all_rows: bool = False,
         where: str = WHERE,
+        only: DecidedClass | None = None,
     ) -> None:
         require(isinstance(model, nn.Module), WHERE, "model", "a torch.nn.Module", model)
         is_valid = rows is None or (type(rows) is int and rows > 0)
@@ -126,7 +128,7 @@ class InputRows:
             self.names, x = tuple(map(str, columns)), _table(x)
         self.rows = rows
         self.ended = False
-        self.seen, self.all_rows, self.where = seen, all_rows, where
+        self.seen, self.all_rows, self.where, self.only = seen, all_rows, where, only
         self.recogniser: RowRecogniser | None = None
         self.known = None if seen is None else KnownRows(included=all_rows)
         self.x: Tensor | None = None
@@ -135,7 +137,7 @@ class InputRows:
             self.x = self._inputs(x)
             self.y = None if y is None else _labels(y, len(self.x))
             self.given: int | None = len(self.x)
-            self.places = self._held_out(self.x, self.y)
+            self.places = self._decided(self.x, self._held_out(self.x, self.y))
             self.total: int | None = min(len(self.places), rows or len(self.places))
             self.first = self.x[self.places[:1].to(self.x.device)]
         else:
@@ -181,6 +183,8 @@ class InputRows:
             got = f"batch {place} {without} labels"
             require(is_uniform, WHERE, "x", "batches that all hold labels, or none", got)
             kept = self._unseen(x, y, labelled)
+            if self.only is not None and len(kept):
+                kept = kept[self.only(x[kept.to(x.device)])]
             index, read = torch.cat([index, read + kept]), read + len(x)
             x, y = x[kept.to(x.device)], None if y is None else y[kept]
             held = torch.cat([held, x])
@@ -193,7 +197,22 @@ class InputRows:
                 return
         if len(held) and not self._enough(taken):
             yield self._cut(number, taken, index, held, held_y)
+        if self.only is not None:
+            self._check_decided(taken + len(held), read)
         require(taken + len(held) > 0, self.where, "x", self._unseen_rows(), f"{read}, all seen")
+
+    def _decided(self, x: Tensor, places: Tensor) -> Tensor:
+        """Those of the places whose rows are decided for the class asked for."""
+        if self.only is None:
+            return places
+        kept = places[self.only(x[places.to(x.device)])] if len(places) else places
+        self._check_decided(len(kept), len(places))
+        return kept
+
+    def _check_decided(self, kept: int, rows: int) -> None:
+        assert self.only is not None
+        got = f"{self.only.label}, none of {rows}"
+        require(kept > 0, self.where, "only", "a class that some rows are decided for", got)
 
     def _held_out(self, x: Tensor, y: Tensor | None) -> Tensor:
         """Places of the rows to audit: those that the training has not seen, or all."""

@@ -32,25 +32,25 @@ def inputs_of_files(
 ) -> Inputs:
     """Of a command line: the digests of files where there are such, as any tool computes them."""
     named: Source = {**known["data"], "name": TEST_PART if data is None else data}
-    source = named if data is None else _file(Path(data)) or named
+    source = None if data is None else _file(Path(data), known["data"])
     return {
-        "data": source,
-        "weights": _weights(model, weights) or known["weights"],
+        "data": source or named,
+        "weights": _weights(model, weights, known["weights"]) or known["weights"],
         "rows": known["rows"],
         "command": command,
     }
 
 
-def _weights(model: str, weights: str | None) -> Source | None:
+def _weights(model: str, weights: str | None, known: Source) -> Source | None:
     if weights is not None:
-        return _file(Path(weights))
+        return _file(Path(weights), known)
     if not Path(model).is_dir():
         return None
     digest = str(json.loads((Path(model) / "model.json").read_text())["weights"])
-    return _file(Path(model) / f"weights-{digest[:16]}.safetensors")
+    return _file(Path(model) / f"weights-{digest[:16]}.safetensors", known)
 
 
-def _file(path: Path) -> Source | None:
+def _file(path: Path, known: Source) -> Source | None:
     """A file's name and SHA-256; None where it is no file, or is gone by now."""
     sha256 = hashlib.sha256()
     try:
@@ -59,4 +59,9 @@ def _file(path: Path) -> Source | None:
                 sha256.update(piece)
     except OSError:
         return None
-    return {"name": path.name, "sha256": sha256.hexdigest(), "of": "file"}
+    return {
+        "name": path.name,
+        "sha256": sha256.hexdigest(),
+        "of": "file",
+        "tensors": known["sha256"],
+    }

@@ -64,6 +64,9 @@ def open_model(spec: str, weights: str | None = None) -> LoadedModel:
             f"{FORMS} (a torch.export archive may hold pickled objects, which are never loaded)"
         )
         require(False, WHERE, "MODEL", expected, spec)
+    if Path(spec).suffix == ".onnx":
+        expected = f"{FORMS} (a factory may return r2et.audit.from_onnx(FILE))"
+        require(False, WHERE, "MODEL", expected, spec)
     require(Path(spec).is_dir(), WHERE, "MODEL", FORMS, spec)
     trained = load_trained(spec)
     return LoadedModel(Path(spec).resolve().name, trained.model, trained)
@@ -174,7 +177,7 @@ def _fill(model: nn.Module, path: str) -> None:
         raise InputError(f"{WHERE}: weights must be a file that can be read, got {got}.") from None
     try:
         weights = parse_weights(blob)
-    except SafetensorError as error:
+    except (SafetensorError, ValueError, KeyError) as error:
         pickled = zipfile.is_zipfile(path) or blob[:1] == b"\x80"
         kind = "a pickle or torch.save file, which is never loaded" if pickled else str(error)
         expected = "a safetensors file (safetensors.torch.save_file(model.state_dict(), path))"
@@ -191,12 +194,12 @@ def _arrays(path: Path) -> LabelledRows:
     """x, and y if there, of a NumPy archive."""
     expected = "an .npz file of plain arrays"
     try:
-        archive = np.load(path, allow_pickle=False)
-        require(
-            isinstance(archive, np.lib.npyio.NpzFile), WHERE, "DATA", expected, f"{path}: one array"
-        )
-        with archive:
-            named = {name: archive[name] for name in ("x", "y") if name in archive.files}
+        with path.open("rb") as file:  # NumPy leaves a broken one open
+            archive = np.load(file, allow_pickle=False)
+            is_archive = isinstance(archive, np.lib.npyio.NpzFile)
+            require(is_archive, WHERE, "DATA", expected, f"{path}: one array")
+            with archive:
+                named = {name: archive[name] for name in ("x", "y") if name in archive.files}
     except InputError:
         raise
     except Exception as error:  # zipfile, zlib and NumPy raise many kinds

@@ -11,6 +11,7 @@ from typing import Any, cast
 from r2et.audit.gates import Gate, GateReport, check
 from r2et.files import write_result
 from r2et.report import page
+from r2et.report.notebook import audit_html
 from r2et.results import (
     FIGURES,
     INCLUDED,
@@ -112,6 +113,29 @@ class Audit:
         """One page for people, in one file."""
         page([self.result], path)
 
+    def to_pack(self, path: str | os.PathLike[str], model: Any = None) -> str | None:
+        """All evidence in one .zip file that is not there yet: see `r2et.audit.open_pack`.
+
+        model: what was audited, whose weights are then part of it. Gives why there is no PDF in
+        it, where no browser could print one.
+        """
+        from r2et.audit.packing import pack_audit  # which stands on audits
+
+        return pack_audit(path, self, model)
+
+    def log_mlflow(self, *, prefix: str = "r2et.", run_id: str | None = None) -> str:
+        """Figures, settings, digests, page and JSON to MLflow's active run, or that of run_id.
+
+        Without either a run is begun and ended. prefix: of all names. Gives the run's id.
+        """
+        from r2et.audit.mlflow_log import log_mlflow  # brings mlflow, an extra
+
+        return log_mlflow(self, prefix=prefix, run_id=run_id)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return audit_html(self.result)
+
     def __str__(self) -> str:
         """The summary as lines of text."""
         summary = self.result["summary"]
@@ -121,6 +145,7 @@ class Audit:
         training = training_sentence(self.result)
         first = [f"{self.name}: {training}"] if training else []
         loud = below_logistic(summary.get("auc_clean"), summary.get("auc_logistic"))
+        loud = "" if self._only else loud  # of rows that the model chose itself
         top = [*first, head, *([loud] if loud else [])]
         lines = [
             self._line(known[name])
@@ -143,8 +168,14 @@ class Audit:
         radius = self.result["summary"].get("radius")
         settings = self.result["settings"]
         moved = str(settings["region"]) if radius is None else f"radius {radius:g}"
+        moved = f"{moved}, decided {self._only}" if self._only else moved
         cutoff = settings.get("cutoff")
         return moved if cutoff is None else f"{moved}, decided at {cutoff:g}"
+
+    @property
+    def _only(self) -> str:
+        """The class that all rows are decided for, where only such were asked for."""
+        return str(self.result["settings"].get("only") or "")
 
     def _proof(self) -> list[str]:
         """How rows were proved, where that is no radius."""
@@ -192,7 +223,9 @@ class Audit:
             ends = f"{figure.ends} {least} to {most}" if figure.ends else f"[{least}, {most}]"
             text += "" if one_bound else f"  {ends}"
         title = (figure.line or figure.label).replace("{k}", str(summary["k"]))
-        if figure.name == "auc_clean" and is_held_out(self.result):
+        if figure.name == "auc_clean" and self._only:
+            title = f"AUC, rows decided {self._only}"
+        elif figure.name == "auc_clean" and is_held_out(self.result):
             title = "test AUC"
         elif figure.name == "auc_clean" and is_included(self.result):
             title = f"AUC, {INCLUDED}"

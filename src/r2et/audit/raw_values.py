@@ -50,6 +50,24 @@ def changed_columns(schema: TableSchema, x: Tensor, x_adv: Tensor) -> list[Colum
     return [change for _, change in sorted(changes, key=lambda pair: -pair[0])]
 
 
+def column_values(schema: TableSchema, x: Tensor) -> list[str]:
+    """What a row x (n,) holds in each column, in the column's own word or unit."""
+    cells = x.detach().double().cpu().flatten().tolist()
+    texts: list[str] = []
+    start = 0
+    for column in schema.columns:
+        own = cells[start : start + len(column.features)]
+        start += len(own)
+        if column.kind not in MEASURED:
+            texts.append(_label(labels_of(column), _shares(own))[0])
+        elif len(own) > 1 and own[1] == 1:
+            texts.append(MISSING)
+        else:
+            size = column.high - column.low
+            texts.append(_number(column, column.low + own[0] * size, decimals(size, 0.0)))
+    return texts
+
+
 def _change(column: TableColumn, old: Tensor, new: Tensor) -> ColumnChange:
     if column.kind in MEASURED:
         return _moved_number(column, old.tolist(), new.tolist())

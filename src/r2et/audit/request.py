@@ -52,6 +52,8 @@ class Request(Configurable):
         and how many categories may change.
     all_rows: audit rows that the model was trained on, too.
     cutoff: the probability of class 1 from which on it is decided for.
+    only: the class that rows must be decided for, as refused.
+    reasons: audit what people are given, one contribution per column of the table.
     """
 
     # The bar to pass, and what the result is called, change nothing that is measured.
@@ -75,6 +77,8 @@ class Request(Configurable):
     switches: int | None = None
     all_rows: bool = False
     cutoff: float | None = None
+    only: str | None = None
+    reasons: bool = False
 
     def __post_init__(self) -> None:
         require(self.norm in ("l2", "linf"), WHERE, "norm", "l2 or linf", self.norm)
@@ -142,7 +146,7 @@ class Request(Configurable):
                 rows=rows,
                 budget=budget,  # type: ignore[arg-type]
                 seed=seed,
-                names=data.names,
+                names=None if self.reasons else data.names,  # its scores are of columns
                 classes=data.classes,
                 name=self.name or opened.name,
                 schema=None if opened.trained is None else opened.trained.schema,
@@ -151,6 +155,8 @@ class Request(Configurable):
                 by=by,
                 all_rows=self.all_rows,
                 cutoff=self.cutoff,
+                only=self._only(opened),
+                explainer="reasons" if self.reasons else None,
                 **settings,
             )
         known = result.result["inputs"]
@@ -172,13 +178,22 @@ class Request(Configurable):
         ids = None if self.id_column is None else column("id", self.id_column)
         return ids, {name: column("by", name) for name in self.by}
 
-    def _asked(self, opened: LoadedModel, data: LabelledRows) -> tuple[int, Region]:
-        """k and the region, from the options or else from the training."""
+    def _only(self, opened: LoadedModel) -> str | int | None:
+        """The class to look at by its label, or by its number where no label reads so."""
+        labels = () if opened.trained is None else opened.trained.classes
+        if self.only is None or self.only in labels or not self.only.isdecimal():
+            return self.only
+        return int(self.only)
+
+    def _asked(self, opened: LoadedModel, data: LabelledRows) -> tuple[int | None, Region]:
+        """k and the region, from the options or else from the training; None for usual reasons."""
         trained = opened.trained
-        k = self.k if self.k is not None or trained is None else trained.k
+        table = trained is not None and trained.mean is not None
+        expected = "left out for a model that `r2et train` did not make of a table"
+        require(table or not self.reasons, WHERE, "reasons", expected, opened.name)
+        k = self.k if self.k is not None or trained is None or self.reasons else trained.k
         expected = "given for a model that `r2et train` did not write"
-        require(k is not None, WHERE, "k", expected, "nothing")
-        assert k is not None
+        require(k is not None or self.reasons, WHERE, "k", expected, "nothing")
         if self._of_table:
             schema = None if trained is None else trained.schema
             option = "moves" if self.moves is not None else "switches"

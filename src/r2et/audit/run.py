@@ -24,6 +24,8 @@ from r2et.audit.concatenate import (
     left_out,
     row_columns,
 )
+from r2et.audit.contributions import contributions, reasons_given
+from r2et.audit.decided_class import DecidedClass
 from r2et.audit.decision import AtCutoff
 from r2et.audit.example_rows import example_rows
 from r2et.audit.input_rows import Chunk, InputRows
@@ -72,7 +74,7 @@ def audit(
     *,
     k: int | None = None,
     region: Region | None = None,
-    explainer: Explainer | ScoresFunction | None = None,
+    explainer: Explainer | ScoresFunction | Literal["reasons"] | None = None,
     budget: Budget = BUDGET,
     minutes: float | None = None,
     rows: int | None = None,
@@ -92,6 +94,7 @@ def audit(
     progress: bool = False,
     all_rows: bool = False,
     cutoff: float | None = None,
+    only: str | int | None = None,
 ) -> Audit:
     """How still the top k explanations of a model hold on rows x, proved and attacked.
 
@@ -103,13 +106,16 @@ def audit(
     before make of x.
     cutoff: of two classes, the probability of class 1 from which on it is decided for: an attack
     has to leave the decision on its side of it, and the reasons are those of the class decided for.
+    only: a class, by its label or number: rows that are decided otherwise are left out, so that
+    figures are of the refused alone.
 
-    x: (B, ...) rows as a tensor, array or DataFrame, or batches of them such as a DataLoader;
-    y: their classes, 0, 1, ... (in a DataLoader, its second part). explainer: Gradient() for
-    tables, summed over channels for pictures; a function (model, x, target) -> scores (B, n) will
-    do (see CallableExplainer). budget: of each attack. minutes: about how long it
-    may take; rows are taken in random order (a stream in its own), and what there was no time for
-    is said. rows: take at most so many. baseline: what a removed feature is set to, a number or one
+    x: (B, ...) rows as a tensor, array or DataFrame, or batches of them such as a DataLoader; y:
+    their classes, 0, 1, ... (in a DataLoader, its second part). explainer: Gradient() for tables,
+    summed over channels for pictures; a function (model, x, target) -> scores (B, n) will do (see
+    CallableExplainer); "reasons" are the contributions that people are given, one for each column
+    of the table that a model was trained on. budget: of each attack. minutes: about how long it may
+    take; rows are taken in random order (a stream in its own), and what there was no time for is
+    said. rows: take at most so many. baseline: what a removed feature is set to, a number or one
     per feature. engine: "serial", or spread over `workers` "processes" or the "ray" cluster at
     `address`, to the same result.
     partial: a file that keeps what is measured while the audit runs; called again, it goes on
@@ -118,7 +124,7 @@ def audit(
     the groups of each. schema: of the table
     that x was made from, as load_table(...).schema: changes are then shown in its words and units.
     """
-    began = time.time()
+    began, started = time.time(), time.monotonic()  # a clock may be set while it runs
     k, rows, seed, chunk = (as_whole(value) for value in (k, rows, seed, chunk))
     minutes = as_real(minutes)
     is_valid = minutes is None or (type(minutes) is float and 0 < minutes < math.inf)
@@ -135,19 +141,27 @@ def audit(
         x, y = subject.test_rows()
     else:
         x, y = subject.inputs(x), subject.classes_of(y)
+    explainer = subject.explainer if explainer is None else explainer
+    if isinstance(explainer, str):
+        require(explainer == "reasons", WHERE, "explainer", "an Explainer or 'reasons'", explainer)
+        explainer = contributions(subject)
+        k = reasons_given(explainer) if k is None else k
     if trained is not None:
         k = trained.k if k is None else k
         region = L2(trained.radius) if region is None else region
         classes = (trained.classes or None) if classes is None else classes
         schema = trained.schema if schema is None else schema
-    explainer = subject.explainer if explainer is None else explainer
     region = L2(RADIUS) if region is None else region
     require(k is not None, WHERE, "k", "given for a model whose training is not known", "nothing")
     assert k is not None
     weight = next((p for p in model.parameters() if p.is_floating_point()), None)
     if weight is not None and is_too_fine(region, weight.dtype):
         model = copy.deepcopy(model).double()
-    source = InputRows(model, x, y, rows, subject.seen, all_rows=all_rows)
+    if only is not None and isinstance(classes, Iterable) and not isinstance(classes, str):
+        classes = list(classes)
+    labels = classes if isinstance(classes, list) else None
+    wanted = None if only is None else DecidedClass.of(model, only, labels, as_real(cutoff))
+    source = InputRows(model, x, y, rows, subject.seen, all_rows=all_rows, only=wanted)
     explainer = (
         default_explainer_for(tuple(source.first.shape[1:]))
         if explainer is None
@@ -210,7 +224,7 @@ def audit(
     proof, unproved = settle(columns, settings)
     late = until is not None and time.time() > until
     # Boosting is known on the test part alone: beside figures of training rows it would mislead.
-    boosting = UNKNOWN if all_rows else subject.boosting
+    boosting = UNKNOWN if all_rows or wanted is not None else subject.boosting
     summary, counts = summarize(columns, settings, linear, boosting)
     skipped = left_out(parts, source, summary)
     if trained is not None and source.known is None:
@@ -221,12 +235,13 @@ def audit(
             "name": name or subject.title or type(subject.model).__name__,
             "versions": _versions(),
             "date": datetime.date.today().isoformat(),
-            "seconds": time.time() - began,
+            "seconds": time.monotonic() - started,
             "settings": {
                 **settings.to_dict(),
                 "minutes": minutes,
                 "rows_given": source.given,
                 "rows_asked": source.total,
+                **({} if wanted is None else {"only": wanted.label}),
             },
             "config": settings.config(),
             "names": names,
@@ -242,6 +257,8 @@ def audit(
             "proof": proof,
             "assumptions": assumptions_of(columns),
             "notes": [
+                *subject.notes,
+                *([] if wanted is None else [wanted.note]),
                 # The feasible search follows no gradients of anything.
                 *([] if settings.moves is not None else _notes(explainer)),
                 *tie_notes(columns, settings),

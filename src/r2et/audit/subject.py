@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -14,6 +15,7 @@ from r2et.audit.statistics import UNKNOWN, Estimate
 from r2et.data import DATASETS, Split, load
 from r2et.errors import InputError, first_line, require
 from r2et.explain import Explainer
+from r2et.models.compiled import is_compiled, original_module
 from r2et.train import Fit, Trained
 from r2et.train.baselines import Baselines, FittedBoosting, Logistic
 from r2et.train.seen_rows import SeenRows
@@ -22,6 +24,13 @@ EXPECTED = (
     "a torch.nn.Module, what fit or load_trained gave, or a fitted R2ETClassifier, skorch net or "
     "Pipeline that ends in one of these"
 )
+
+ONNX = (
+    "a torch.nn.Module, whose gradients an attack and a proof follow (ONNX has none: convert it by"
+    " r2et.audit.from_onnx, or give the PyTorch model that it was exported from)"
+)
+COMPILED = "the model was compiled by torch.compile: its original module is used, with its weights"
+LIGHTNING = ("lightning.pytorch.core.module", "pytorch_lightning.core.module")
 
 
 class Subject(NamedTuple):
@@ -35,6 +44,7 @@ class Subject(NamedTuple):
     explainer: what its explanations are, where that was chosen with it.
     feature_names: of the inputs, where steps before the network name them.
     title: what it is called, if not by its network's class.
+    notes: what was done to get at the network, in sentences.
     """
 
     model: nn.Module
@@ -47,16 +57,20 @@ class Subject(NamedTuple):
     explainer: Explainer | None = None
     feature_names: tuple[str, ...] | None = None
     title: str | None = None
+    notes: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, model: Any) -> Subject:
         """A module; what `fit`, `load_trained` or an estimator made of one; or a fitted Pipeline.
 
-        Estimators are known by what they hold, as scikit-learn knows them: `steps` of a Pipeline,
-        `best_estimator_` of a search, `network_` of an R2ETClassifier, `module_` of a skorch net.
+        Of a module that was compiled the original is taken. Estimators are known by what they hold,
+        as scikit-learn knows them: `steps` of a Pipeline, `best_estimator_` of a search, `network_`
+        of an R2ETClassifier, `module_` of a skorch net.
         """
-        if isinstance(model, Subject):
-            return model
+        return model if isinstance(model, Subject) else cls._known(model)._opened()
+
+    @classmethod
+    def _known(cls, model: Any) -> Subject:
         trained = model.trained if isinstance(model, Fit) else model
         if isinstance(trained, Trained):
             return cls(trained.model, trained)
@@ -64,10 +78,11 @@ class Subject(NamedTuple):
         if isinstance(module, nn.Module):
             return cls(module)
         if hasattr(model, "best_estimator_"):
-            return cls.of(model.best_estimator_)
+            return cls._known(model.best_estimator_)
         if isinstance(getattr(model, "steps", None), list):
             return cls._of_pipeline(model)
         network = getattr(model, "network_", getattr(model, "module_", None))
+        _refuse_onnx(model)
         require(isinstance(network, nn.Module), WHERE, "model", EXPECTED, model)
         assert network is not None
         if not hasattr(model, "trained_"):
@@ -85,10 +100,26 @@ class Subject(NamedTuple):
             title=type(model).__name__,
         )
 
+    def _opened(self) -> Subject:
+        """The same with a network that can be traced, and that computes something."""
+        network = self.model
+        written = type(network).forward is not nn.Module.forward
+        # Lightning's own class passes the call on to torch's, which has none.
+        written = written and type(network).forward.__module__ not in LIGHTNING
+        expected = "one whose forward(x) gives logits (or give the network within it)"
+        got = f"{type(network).__name__}, which has no forward of its own"
+        require(written or is_compiled(network), WHERE, "model", expected, got)
+        if not is_compiled(network):
+            return self
+        called = self.title or type(original_module(network)).__name__
+        return self._replace(
+            model=original_module(network), title=called, notes=(*self.notes, COMPILED)
+        )
+
     @classmethod
     def _of_pipeline(cls, pipeline: Any) -> Subject:
         """The network of the last step, behind the steps before it."""
-        last = cls.of(pipeline.steps[-1][1])
+        last = cls._known(pipeline.steps[-1][1])
         before = [step for _, step in pipeline.steps[:-1] if step not in (None, "passthrough")]
 
         def transform(rows: Any) -> Any:
@@ -157,6 +188,15 @@ class Subject(NamedTuple):
         require(known, where, name, expected, "nothing")
         assert self.trained is not None
         return load(self.trained.data).test
+
+
+def _refuse_onnx(model: Any) -> None:
+    """A model of ONNX, by its file or its package's classes, with what to do instead."""
+    kind = type(model).__module__.partition(".")[0]
+    named = isinstance(model, str | os.PathLike) and os.fspath(model).endswith(".onnx")
+    is_onnx = kind in ("onnx", "onnx_ml_pb2", "onnxruntime") or named
+    got = os.fspath(model) if named else f"{type(model).__name__} of {kind}"
+    require(not is_onnx, WHERE, "model", ONNX, got)
 
 
 def _names_out(steps: Sequence[Any]) -> tuple[str, ...] | None:

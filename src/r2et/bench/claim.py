@@ -10,10 +10,12 @@ from typing import Any, Protocol
 
 from r2et.bench.method import title_of
 from r2et.bench.record import Record, readable, refused
-from r2et.errors import InputError
+from r2et.errors import InputError, describe, first_line
 from r2et.files import write
 
 FORMAT = "r2et-claim/1"
+# What JSON that is something else leads to.
+UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
 TIED = 0.05  # share of rows ranked by feature number from which on P@k measures the tie-break
 
 
@@ -119,7 +121,7 @@ class Claim:
         """A stored claim; one that is none is refused in a sentence."""
         try:
             return cls.from_dict(json.loads(text))
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except UNREADABLE as error:
             raise no_file_of_ours("claim", source, error) from error
 
     @classmethod
@@ -138,8 +140,16 @@ class Claim:
 
 def no_file_of_ours(kind: str, source: str, error: Exception) -> InputError:
     """A sentence about a file that is no claim or panel."""
-    reason = f"{source} ({type(error).__name__}: {error})"
+    reason = f"{source} ({type(error).__name__}: {describe(first_line(error))})"
     return InputError(f"bench: a {kind} must be a file of r2et bench, got {reason}.")
+
+
+def stored_text(kind: str, path: Path) -> str:
+    """What a file of claims or panels holds."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeError) as error:
+        raise no_file_of_ours(kind, str(path), error) from error
 
 
 class Storable(Protocol):
@@ -165,7 +175,7 @@ def save_claims(claims: Iterable[Storable], folder: Path) -> None:
 def load_claims(folder: Path, table: str) -> list[Claim]:
     """The claims of one table, in the order of their names."""
     paths = sorted((folder / table).glob("*.json"))
-    return [Claim.from_json(path.read_text(encoding="utf-8"), str(path)) for path in paths]
+    return [Claim.from_json(stored_text("claim", path), str(path)) for path in paths]
 
 
 def made_with(records: Iterable[Record]) -> dict[str, Any]:

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from r2et.bench.benchmark_config import BenchmarkConfig, Changes, changes
+from r2et.bench.candidates import LARGER_WEIGHTS, ONLY_TABLES, TABLE_CANDIDATES
 from r2et.bench.measure_task import MeasureTask, Options
 from r2et.bench.method import Method, method
 from r2et.bench.record import Record
-from r2et.bench.registry import LARGER_WEIGHTS, ONLY_TABLES, TABLE_CANDIDATES, find_benchmark
+from r2et.bench.registry import find_benchmark
 from r2et.bench.select_task import SelectTask
 from r2et.bench.task import BenchTask
 from r2et.bench.train_task import TrainTask

@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from r2et.bench.claim import made_with, no_file_of_ours
+from r2et.bench.claim import UNREADABLE, made_with, no_file_of_ours
 from r2et.bench.grid import Grid, select_trainings
 from r2et.bench.measure_task import MeasureTask, Options
 from r2et.bench.method import title_of
@@ -55,7 +55,7 @@ class Panel:
         """A stored panel; a file that is none is refused in a sentence."""
         try:
             return cls.from_dict(json.loads(text))
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except UNREADABLE as error:
             raise no_file_of_ours("panel", source, error) from error
 
     @classmethod

@@ -190,7 +190,7 @@ class Records:
         try:
             record = parse(path)
             key = config_key(record.config)
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, RecursionError) as error:
             broken = isinstance(error, json.JSONDecodeError)
             self._aside(path, "half written or not JSON" if broken else str(error))
         except OSError as error:

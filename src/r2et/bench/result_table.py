@@ -208,6 +208,8 @@ def _notes(spec: TableSpec, claims: list[Claim]) -> tuple[str, ...]:
         same["cpu"] = same["cpu"] or "CPU not recorded"
         versions = ", ".join(f"{word}{same[n]}" for n, word in kinds.items())
         date = max(m["date"] for m in made)
-        took = f"{hours:.2f} hours of one worker, trainings and choices included"
+        trained = any(claim.trained for claim in claims)
+        took = f"{hours:.2f} hours of one worker"
+        took += ", trainings and choices included" if trained else " without the training"
         notes.append(f"{versions}, {date}; {took}.")
     return tuple(notes)

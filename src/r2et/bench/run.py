@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from r2et.bench.claim import Claim, in_regime, load_claims, save_claims
+from r2et.bench.claim import Claim, in_regime, load_claims, save_claims, stored_text
 from r2et.bench.figure_layout import draw
 from r2et.bench.figure_plans import FIGURES
 from r2et.bench.figure_statistics import correlation_sentences
@@ -147,7 +147,7 @@ def _stored(kind: type[Stored], name: str, place: Path) -> Stored | None:
     path = place / name
     if not path.exists():
         return None
-    return kind.from_json(path.read_text(encoding="utf-8"), str(path))
+    return kind.from_json(stored_text(kind.__name__.lower(), path), str(path))
 
 
 def _has_more_seeds(one: Claim, other: Claim) -> bool:

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import platform
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from functools import cache
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import torch
@@ -21,6 +18,7 @@ from r2et.bench.record import Record, Records
 from r2et.bench.task import BenchTask, TaskInput, TaskResult
 from r2et.engine import LATER, Engine, Lost
 from r2et.errors import first_line
+from r2et.machine import machine
 from r2et.version import __version__
 
 # Asks for tasks, gets their records, asks for more; returns what it makes of them.
@@ -57,28 +55,6 @@ class Work:
             "date": datetime.now(timezone.utc).date().isoformat(),
         }
         return result, made
-
-
-def machine() -> dict[str, str]:
-    """What the numbers depend on beside the versions.
-
-    Sums are taken in another order by other instructions, and a training carries that on: networks
-    repeat to the same bits on the same kind of CPU only.
-    """
-    kind = torch.backends.cpu.get_cpu_capability()
-    size = f"{platform.machine()}, {os.cpu_count()} cores"
-    return {"machine": size, "cpu": f"{cpu_model()}, {kind}"}
-
-
-@cache
-def cpu_model() -> str:
-    """The name that the processor gives itself, where the system tells it."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        lines = []
-    named = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return named[0] if named else platform.processor() or "unknown"
 
 
 class Schedule:

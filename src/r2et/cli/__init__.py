@@ -6,7 +6,19 @@ import sys
 
 import typer
 
-from r2et.cli import audit, bench, certify, data, demo, diff, reasons, report, train
+from r2et.cli import (
+    audit,
+    bench,
+    certify,
+    data,
+    demo,
+    diff,
+    leaderboard,
+    reasons,
+    report,
+    train,
+    verify,
+)
 from r2et.version import __version__
 
 app = typer.Typer(
@@ -18,12 +30,14 @@ app = typer.Typer(
 app.command("demo")(demo.command)
 app.command("train")(train.command)
 app.command("audit")(audit.command)
+app.command("verify")(verify.command)
 app.command("certify")(certify.command)
 app.command("reasons")(reasons.command)
 app.command("diff")(diff.command)
 app.command("report")(report.command)
 app.command("bench")(bench.command)
 app.add_typer(data.app)
+app.add_typer(leaderboard.app)
 
 
 def _version(asked: bool) -> None:

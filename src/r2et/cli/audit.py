@@ -48,6 +48,9 @@ def command(
     switches: int = typer.Option(None, help="How many categories may change with --moves."),
     html: str = typer.Option(None, help="Write the page here."),
     json_file: str = typer.Option(None, "--json", help="Write everything as JSON here; - prints."),
+    pack: str = typer.Option(
+        None, help="Write all evidence here, a .zip file that `r2et verify` repeats."
+    ),
     gate: list[str] = GATES,
     fail_under: float = typer.Option(None, help="The same as --gate 'precision_strong>=VALUE'."),
     id_column: str = typer.Option(None, "--id", help="The column that says who a row is."),
@@ -59,6 +62,12 @@ def command(
     ),
     cutoff: float = typer.Option(
         None, help="The probability of class 1 from which on it is decided for; by default 0.5."
+    ),
+    only: str = typer.Option(
+        None, help="Leave out rows that are not decided for this class, as refused."
+    ),
+    of_reasons: bool = typer.Option(
+        False, "--reasons", help="Audit what people are given: contributions, one per column."
     ),
     rows: int = typer.Option(None, help="Audit so many rows, drawn at random."),
     minutes: float = typer.Option(None, help="About how long it may take."),
@@ -73,6 +82,7 @@ def command(
     import torch
 
     from r2et.audit.gates import gates_of, goes_on
+    from r2et.audit.packing import check_pack, pack_request
     from r2et.audit.request import Request
     from r2et.errors import R2ETError
 
@@ -96,7 +106,11 @@ def command(
         switches=switches,
         all_rows=all_rows,
         cutoff=cutoff,
+        only=only,
+        reasons=of_reasons,
     )
+    if pack is not None:
+        check_pack(pack)
     notes: list[str] = []
 
     def note(message: str) -> None:
@@ -105,7 +119,7 @@ def command(
 
     try:
         result, partial = asked.run(
-            {"--html": html, "--json": json_file},
+            {"--html": html, "--json": json_file, "--pack": pack},
             rows=rows,
             minutes=minutes,
             budget=budget,
@@ -128,7 +142,15 @@ def command(
         if json_file != "-":
             typer.echo(str(report))
     lost = False
-    for path, write in ((json_file, result.to_json), (html, result.to_html)):
+
+    def write_pack(path: str) -> None:
+        settings = {"rows": rows, "budget": budget, "seed": seed}
+        reason = pack_request(path, result, asked, settings)
+        paper = "" if reason is None else f" (without a PDF: {reason})"
+        typer.echo(f"Pack: {Path(os.path.abspath(path)).as_uri()}{paper}", err=True)
+
+    outputs = ((json_file, result.to_json), (html, result.to_html), (pack, write_pack))
+    for path, write in outputs:
         if path in (None, "-"):
             continue
         try:

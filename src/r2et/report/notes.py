@@ -81,5 +81,6 @@ SETTINGS = {
     "rows_given": "rows given",
     "rows_asked": "rows asked for",
     "limit": "largest radius searched",
+    "only": "rows audited: those decided",
     "cutoff": "decided for class 1 from probability",
 }

@@ -99,13 +99,16 @@ def _view(audit: AuditResult, name: str) -> dict[str, Any]:
     shares, rows = shares_at_radius(audit), row_views(audit)
     radius, moves = finite(summary.get("radius")), moves_of(audit)
     texts = percents((shares.proved, shares.unknown, shares.broken))
+    only = settings.get("only")
+    # Rows that the model chose itself do not compare it with another.
+    compared = {**summary, "auc_logistic": None} if only else summary
     return {
         "id": name,
         "name": audit["name"],
         "date": audit.get("date"),
         "seconds": finite(audit.get("seconds")),
         "summary": summary,
-        **_place(radius, moves),
+        **_place(radius, moves, only),
         "norm": words.NORMS.get(str(settings.get("norm"))),
         "shares": shares,
         "share_texts": dict(zip(charts.STATES, texts, strict=True)),
@@ -116,7 +119,7 @@ def _view(audit: AuditResult, name: str) -> dict[str, Any]:
         "loud": words.loud(audit),
         "sets": words.sets(summary, shares),
         "cautions": [
-            *words.cautions(summary, shares, class_count(audit)),
+            *words.cautions(compared, shares, class_count(audit)),
             *(audit.get("notes") or ()),
         ],
         "strip": charts.strip(shares, f"{name}-strip") if shares.rows else None,
@@ -166,14 +169,15 @@ def _settings(audit: AuditResult) -> dict[str, str]:
     }
 
 
-def _place(radius: float | None, moves: str | None) -> dict[str, str]:
+def _place(radius: float | None, moves: str | None, only: object = None) -> dict[str, str]:
     """Where rows were audited: in a line of facts, behind "at", and behind "a change"."""
+    decided = f"decided {only}, " if only else ""
     place = "the region" if radius is None else f"radius {significant(radius)}"
     if moves is None:
-        return {"radius": place, "at": f"at {place}", "change": f"within {place}"}
+        return {"radius": place, "at": f"{decided}at {place}", "change": f"within {place}"}
     return {
         "radius": f"changes of at most {moves}",
-        "at": "for these changes",
+        "at": f"{decided}for these changes",
         "change": f"of at most {moves}",
     }
 

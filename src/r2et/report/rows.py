@@ -70,7 +70,7 @@ def _row(audit: AuditResult, row: ExampleRow) -> dict[str, Any]:
         ranks = _ranks(row["scores"])
         bars = _bars(row["scores"], drawn)
         view["features"] = [
-            [_name(audit, i), ranks[i], bar] for i, bar in zip(drawn, bars, strict=True)
+            [_named(audit, row, i), ranks[i], bar] for i, bar in zip(drawn, bars, strict=True)
         ]
     return view
 
@@ -287,6 +287,13 @@ def _bars(scores: Sequence[float], drawn: list[int]) -> list[float]:
 def _name(audit: AuditResult, feature: int) -> str:
     names = audit.get("names")
     return f"feature {feature}" if names is None else str(names[feature])
+
+
+def _named(audit: AuditResult, row: ExampleRow, feature: int) -> str:
+    """A score's name, with what the row holds there where that is known."""
+    values = row.get("values")
+    name = _name(audit, feature)
+    return name if values is None else f"{name}: {values[feature]}"
 
 
 def _layout(audit: AuditResult) -> list[int]:

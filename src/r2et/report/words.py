@@ -127,6 +127,7 @@ def loud(audit: AuditResult) -> list[str]:
     """What comes before the verdict: rows that are the training's own, and a better baseline."""
     summary, training = audit["summary"], training_sentence(audit)
     below = below_logistic(summary.get("auc_clean"), summary.get("auc_logistic"))
+    below = "" if audit["settings"].get("only") else below  # of rows that the model chose itself
     return [sentence[0].upper() + sentence[1:] for sentence in (training, below) if sentence]
 
 

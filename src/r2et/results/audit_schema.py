@@ -77,7 +77,13 @@ class ExampleStep(_StepNeeded, total=False):
     changes: list[ColumnChange]
 
 
-class ExampleRow(TypedDict):
+class ExampleValues(TypedDict, total=False):
+    """What an example row holds in each column, in words, where scores are of columns."""
+
+    values: list[str]
+
+
+class ExampleRow(ExampleValues):
     """A row that people look at: its input and scores, and its steps away from them.
 
     kind: "worst" or "ordinary".

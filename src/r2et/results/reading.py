@@ -8,7 +8,7 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any, cast
+from typing import Any, cast, get_type_hints
 
 from r2et.errors import InputError, describe, require
 from r2et.results.audit_schema import FORMAT, AuditResult, ColumnChange, GateVerdict
@@ -135,12 +135,22 @@ def _check_gates(where: str, gates: Any) -> None:
 
 
 def _check_listed(where: str, name: str, entries: Any, kind: type) -> None:
-    names = set(kind.__annotations__)
+    kinds = get_type_hints(kind)
     is_valid = isinstance(entries, list | None) and all(
-        isinstance(entry, Mapping) and names <= set(entry) for entry in entries or ()
+        isinstance(entry, Mapping) and set(kinds) <= set(entry) for entry in entries or ()
     )
-    expected = f"null or a list of objects with {', '.join(sorted(names))}"
+    expected = f"null or a list of objects with {', '.join(sorted(kinds))}"
     require(is_valid, where, name, expected, describe(entries))
+    for number, entry in enumerate(entries or ()):
+        for key, hint in kinds.items():
+            value, place = entry[key], f"{name}[{number}].{key}"
+            if hint is str:
+                require(isinstance(value, str), where, place, "a text", describe(value))
+            elif hint in (int, float):
+                require(finite(value) is not None, where, place, "a number", describe(value))
+            elif hint == float | None and value is not None:
+                is_valid = finite(value) is not None
+                require(is_valid, where, place, "null or a number", describe(value))
 
 
 def _check_rows(where: str, rows: Mapping[str, Any]) -> None:
@@ -175,6 +185,10 @@ def _check_shown(where: str, name: str, row: Any, inputs: int, n: int) -> None:
             require(
                 is_valid, where, f"{place}.{key}", f"a list of {size} numbers", describe(numbers)
             )
+        values = row.get("values", [""] * n)
+        is_valid = isinstance(values, list) and len(values) == n
+        is_valid = is_valid and all(isinstance(value, str) for value in values)
+        require(is_valid, where, f"{name}.values", f"a list of {n} texts", describe(values))
         if part is not row:
             radius = finite(part.get("radius"))
             is_valid = radius is not None and radius >= 0

@@ -5,17 +5,22 @@ from __future__ import annotations
 from typing import TypedDict
 
 
-class Source(TypedDict):
+class _SourceNeeded(TypedDict):
+    name: str | None
+    sha256: str | None
+    of: str
+
+
+class Source(_SourceNeeded, total=False):
     """Where rows or weights came from.
 
     name: of the file or data set; None where they were handed over in memory.
     sha256: of the file, as any tool computes it, or of the tensors and their names.
     of: "file" or "tensors".
+    tensors: where it is of a file, the digest of the tensors that were made of it.
     """
 
-    name: str | None
-    sha256: str | None
-    of: str
+    tensors: str | None
 
 
 class Inputs(TypedDict):

@@ -1,0 +1,143 @@
+"""An audit as evidence: everything about it in one file that can be checked and repeated."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any, cast
+
+import torch
+
+from r2et.audit.model_audit import Audit
+from r2et.audit.verification import TOLERANCE, Verification, compare_results
+from r2et.errors import InputError, first_line, require
+from r2et.machine import machine
+from r2et.report.model_card import model_card
+from r2et.report.page import html
+from r2et.report.pdf import Printed, printed
+from r2et.results import AuditResult, check_audit
+from r2et.results.archive import read_archive, write_archive
+from r2et.results.rows_csv import rows_csv
+from r2et.version import __version__
+
+AUDIT, PAGE, PDF, ROWS = "audit.json", "page.html", "page.pdf", "rows.csv"
+CARD, REPEAT, MODEL = "model-card.md", "repeat.json", "model/"
+NEEDED = (AUDIT, PAGE, ROWS, CARD, REPEAT)
+# Whose versions can change a figure.
+PACKAGES = ("torch", "numpy", "scipy", "scikit-learn", "pandas", "pyarrow", "captum", "clarabel")
+
+
+@dataclass(frozen=True, eq=False)
+class Pack:
+    """A pack whose members are all as they were written.
+
+    path: of the file.
+    audit: what it is evidence of.
+    repeat: how it was made: command, settings, model, data, versions and machine.
+    members: all by name.
+    """
+
+    path: str
+    audit: Audit
+    repeat: Mapping[str, Any]
+    members: Mapping[str, bytes]
+
+    @property
+    def model_files(self) -> dict[str, bytes]:
+        """The files of the model's folder."""
+        return {
+            name.removeprefix(MODEL): content
+            for name, content in self.members.items()
+            if name.startswith(MODEL)
+        }
+
+    def compare(self, again: Audit, *, tolerance: float = TOLERANCE) -> Verification:
+        """What another audit has equal to the bit, within tolerance, and different."""
+        found = compare_results(self.audit.result, again.result, tolerance)
+        return found.made(self.repeat.get("environment"), environment())
+
+
+def environment() -> dict[str, str]:
+    """Versions and machine, by which figures may differ in their last digits."""
+    installed = {name: _version(name) for name in PACKAGES}
+    versions = {"r2et": __version__, "python": platform.python_version()}
+    versions |= {name: own for name, own in installed.items() if own is not None}
+    versions["torch"] = torch.__version__
+    return {**versions, **machine(), "threads": str(torch.get_num_threads())}
+
+
+def write_pack(
+    where: str,
+    path: str | os.PathLike[str],
+    audit: Audit,
+    *,
+    model: Mapping[str, bytes],
+    repeat: Mapping[str, Any],
+) -> str | None:
+    """Write the pack where there is no file yet; gives why there is no PDF in it, if so.
+
+    model: the files of the model's folder. repeat: what a repetition has to know.
+    """
+    page, inputs = html([audit.result]), audit.result.get("inputs")
+    paper: Printed = printed(page)
+    again = {
+        "command": inputs["command"] if inputs else None,
+        "verify": shlex.join(["r2et", "verify", Path(path).name]),
+        **repeat,
+        "settings": audit.result["settings"],
+        "config": audit.result.get("config"),
+        "inputs": inputs,
+        "environment": environment(),
+        "pdf": "page.pdf" if paper.content is not None else f"not printed: {paper.reason}",
+    }
+    members = {
+        AUDIT: _json_line(audit.result),
+        PAGE: page.encode(errors="replace"),
+        ROWS: rows_csv(audit.result).encode(errors="replace"),
+        CARD: model_card(audit.result, Path(path).name).encode(errors="replace"),
+        REPEAT: (json.dumps(again, indent=2, allow_nan=False) + "\n").encode(),
+        **{f"{MODEL}{name}": content for name, content in model.items()},
+    }
+    if paper.content is not None:
+        members[PDF] = paper.content
+    write_archive(where, path, members)
+    return paper.reason
+
+
+def open_pack(path: str | os.PathLike[str], *, where: str = "open_pack") -> Pack:
+    """The pack of a file, every member checked against its manifest; nothing is run or written."""
+    is_path = isinstance(path, str | os.PathLike)
+    require(is_path, where, "PACK", "a path", path)
+    members = read_archive(where, path)
+    for name in NEEDED:
+        require(name in members, where, "PACK", f"one that holds {name}", "none")
+    result = _parsed(where, AUDIT, members[AUDIT])
+    check_audit(f"{where}: {AUDIT}", result)
+    repeat = _parsed(where, REPEAT, members[REPEAT])
+    require(isinstance(repeat, Mapping), where, REPEAT, "an object", type(repeat).__name__)
+    return Pack(os.fspath(path), Audit(cast(AuditResult, result)), repeat, members)
+
+
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _parsed(where: str, name: str, content: bytes) -> Any:
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError) as error:
+        sentence = f"{where}: {name} must be JSON, got an error: {first_line(error)}."
+        raise InputError(sentence) from error
+
+
+def _json_line(value: Any) -> bytes:
+    return (json.dumps(value, allow_nan=False) + "\n").encode()

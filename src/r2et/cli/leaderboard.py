@@ -1,0 +1,63 @@
+"""r2et leaderboard"""
+
+from __future__ import annotations
+
+import json
+
+import typer
+from rich.console import Console
+
+app = typer.Typer(
+    name="leaderboard",
+    help="Networks of anybody's under one attack and one proof.",
+    no_args_is_help=True,
+)
+FOLDER = typer.Option("claims", "--out", "-o", help="Folder of claims, one JSON file each.")
+
+
+@app.command()
+def add(
+    model: str = typer.Argument(help="A folder of `r2et train`, or package.module:factory."),
+    name: str = typer.Option(help="Of its row."),
+    weights: str = typer.Option(None, help="A safetensors file, for a factory."),
+    data: str = typer.Option("adult", help="A table of the benchmark."),
+    reported: str = typer.Option(
+        None, help="What is said of it, as proved=97,strongattack=99,cauc=0.88,sets=12."
+    ),
+    by: str = typer.Option("", help="Who made it."),
+    source: str = typer.Option("", help="Where its weights are to be had."),
+    out: str = FOLDER,
+    as_json: bool = typer.Option(False, "--json", help="Print the claim as JSON."),
+) -> None:
+    """Evaluate a network by the fixed rules and write its claim: reported and measured."""
+    import torch
+
+    from r2et.audit.loading import open_model
+    from r2et.bench import evaluation
+    from r2et.files import check_writable
+
+    torch.set_num_threads(1)  # a small network: threads only get in each other's way
+    evaluation.check_name(name)
+    numbers = evaluation.check_reported(evaluation.parse_reported(reported))
+    check_writable("leaderboard", "out", f"{out}/{evaluation.TABLE}/{data}-{name}.json")
+    opened = open_model(model, weights)
+    claim = evaluation.evaluate(opened.model, name, data, reported=numbers, by=by, source=source)
+    path = evaluation.add(claim, out)
+    if as_json:
+        typer.echo(json.dumps(claim.to_dict(), indent=1))
+        return
+    for key, values in claim.numbers.items():
+        shown = values.failed or f"{values.mean:g}"
+        said = "" if values.reported is None else f" (reported {values.reported:g})"
+        typer.echo(f"{key:14}{shown}{said}")
+    typer.echo(str(path))
+
+
+@app.command()
+def show(out: str = FOLDER) -> None:
+    """The table of the claims in a folder, best first."""
+    from r2et.bench.evaluation import leaderboards
+    from r2et.bench.run import BenchOutcome
+    from r2et.cli.bench import show as show_tables
+
+    show_tables(Console(), BenchOutcome(leaderboards(out), [], []))

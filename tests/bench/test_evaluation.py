@@ -1,0 +1,159 @@
+"""A leaderboard anybody can join: claims, and the zoo's, measured again."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+from typer.testing import CliRunner
+
+from nets import make, mlp
+from r2et.bench import evaluation
+from r2et.bench.benchmark_config import BenchmarkConfig
+from r2et.bench.claim import Claim, load_claims
+from r2et.bench.evaluation import TABLE, add, check_reported, evaluate, leaderboards, parse_reported
+from r2et.bench.registry import find_benchmark
+from r2et.bench.table_measurements import MEASUREMENTS
+from r2et.cli import app
+from r2et.errors import InputError
+from r2et.models import MLP, load_extra, load_model
+from r2et.models.weights import weights_digest
+from r2et.train import load_trained
+
+ZOO = Path(__file__).parents[2] / "zoo"
+MODELS = sorted(path.name for path in (ZOO / "models").iterdir())
+TOLERANCE = 0.01  # as docs/leaderboard.md says
+MOST = 1_000_000  # bytes of all networks
+
+
+def claim_of(name):
+    claims = load_claims(ZOO / "claims", TABLE)
+    (claim,) = [c for c in claims if c.settings["source"].endswith(f"/{name}")]
+    return claim
+
+
+def loaded(name, folder):
+    """From a copy: reading may leave a lock."""
+    shutil.copytree(ZOO / "models" / name, folder / name)
+    return folder / name
+
+
+def test_the_zoo_is_small_and_has_a_claim_each():
+    assert len(MODELS) >= 5
+    assert len(load_claims(ZOO / "claims", TABLE)) == len(MODELS)
+    files = [path for path in ZOO.rglob("*") if path.is_file()]
+    assert sum(path.stat().st_size for path in files) < MOST
+    assert {path.suffix for path in files} == {".json", ".safetensors"}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_network_of_the_zoo_is_what_its_claim_says(name, tmp_path):
+    folder, claim = loaded(name, tmp_path), claim_of(name)
+    model, benchmark = load_model(folder), find_benchmark("adult")
+    assert weights_digest(model) == claim.settings["weights_sha256"]
+    assert load_extra(folder)["data"] == "adult"
+    assert load_trained(folder).k == benchmark.k == claim.settings["k"]
+    clean = MEASUREMENTS["clean"](benchmark, model, benchmark.load())
+    assert clean["auc"] == pytest.approx(claim.numbers["cauc"].mean, abs=TOLERANCE)
+    assert clean["auc"] > 0.85
+    assert clean["distinct_top_k"] == pytest.approx(claim.numbers["sets"].mean, rel=0.02)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MODELS)
+def test_a_network_of_the_zoo_is_attacked_and_proved_again(name, tmp_path):
+    claim = claim_of(name)
+    again = evaluate(load_model(loaded(name, tmp_path)), claim.recipe)
+    assert again.settings["rules"] == claim.settings["rules"]
+    for key in ("proved", "strongattack", "cauc"):
+        assert again.numbers[key].mean == pytest.approx(claim.numbers[key].mean, abs=TOLERANCE)
+        assert claim.numbers[key].failed is None
+    assert again.numbers["strongattack"].mean >= again.numbers["proved"].mean
+
+
+@pytest.fixture
+def few(monkeypatch):
+    """The same measurements of few rows and one table."""
+    small = BenchmarkConfig("adult", "adult", rows=4, strong_rows=2, certified_rows=2)
+    monkeypatch.setattr(evaluation, "find_benchmark", lambda _: small)
+
+
+@pytest.mark.usefixtures("few", "short_attacks")
+def test_a_claim_holds_what_was_reported_and_measured(tmp_path):
+    model = make(lambda: mlp(28, classes=2))
+    claim = evaluate(model, "mine", reported={"proved": 12.0}, by="somebody", source="there")
+    path = add(claim, tmp_path)
+    assert path == tmp_path / "open" / "adult-mine.json"
+    assert Claim.from_json(path.read_text(), str(path)).numbers == claim.numbers
+    stored = json.loads(path.read_text())
+    assert stored["numbers"]["proved"]["reported"] == 12.0
+    assert stored["settings"]["weights_sha256"] == weights_digest(model)
+    assert 0 <= claim.numbers["proved"].mean <= claim.numbers["strongattack"].mean <= 1
+    assert claim.settings["rules"]["strong"]["rows"] == 2
+    (table,) = leaderboards(tmp_path)
+    assert table.rows[0].recipe == "mine"
+    assert table.rows[0].numbers[0].reported == "12.0"
+
+
+@pytest.mark.usefixtures("few", "short_attacks")
+def test_what_cannot_be_proved_is_said():
+    class Odd(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = MLP(28)
+
+        def forward(self, x):
+            return self.inner(torch.atan(x))
+
+    claim = evaluate(make(Odd), "odd")
+    assert claim.numbers["proved"].mean in (None, 0.0)
+    assert claim.numbers["strongattack"].mean is not None
+
+
+@pytest.mark.parametrize(
+    ("model", "settings", "sentence"),
+    [
+        (
+            MLP(5),
+            {},
+            "model must be one that takes rows of shape (28,), got InputError",
+        ),
+        (MLP(28, classes=3), {}, "model must be one of 2 classes, got outputs of shape (1, 3)."),
+        (
+            MLP(28),
+            {"data": "mnist"},
+            "data must be a table of the benchmark, got mnist",
+        ),
+        (MLP(28), {"name": "../x"}, "leaderboard: name must be letters, digits"),
+        (MLP(28), {"reported": {"best": 1}}, "leaderboard: reported must be of proved, strong"),
+        (MLP(28), {"reported": {"proved": "1"}}, "reported proved must be a number, 0 or more"),
+        ("model.pt", {}, "leaderboard: model must be a torch.nn.Module, got str."),
+    ],
+)
+def test_what_cannot_be_evaluated_is_refused(model, settings, sentence):
+    with pytest.raises(InputError) as caught:
+        evaluate(model, **{"name": "mine", **settings})
+    assert sentence in str(caught.value)
+
+
+def test_reported_numbers_of_a_command_line():
+    assert parse_reported("proved=97, cauc=0.88") == {"proved": 97.0, "cauc": 0.88}
+    assert check_reported(parse_reported(None)) == {}
+    with pytest.raises(InputError, match="numbers as proved=97"):
+        parse_reported("proved")
+
+
+@pytest.mark.usefixtures("few", "short_attacks")
+def test_the_command_writes_a_claim_and_shows_the_table(tmp_path):
+    folder, out = loaded("adult-certified", tmp_path), str(tmp_path / "claims")
+    ran = CliRunner().invoke(
+        app,
+        ["leaderboard", "add", str(folder), "--name", "theirs", "-o", out],
+    )
+    assert ran.exit_code == 0, ran.output
+    assert "adult-theirs.json" in ran.output
+    shown = CliRunner().invoke(app, ["leaderboard", "show", "-o", out])
+    assert shown.exit_code == 0
+    assert "theirs" in shown.output
