@@ -25,7 +25,12 @@ EXPECTED = (
     ("no browser here", _no_browser, "the page's text is tested without one"),
     ("polars is not installed", _always, "its frames come by the Arrow protocol, as pyarrow's do"),
     ("skorch is not installed", _always, "a class that shows the same of itself stands in"),
+    ("lightning is not installed", _always, "its modules are torch's; lightning-fabric is tested"),
+    ("onnx is not installed", _always, "what is refused of ONNX is tested without it"),
+    ("onnxruntime is not installed", _always, "what is refused of ONNX is tested without it"),
+    ("mlflow is not installed", _always, "what would be logged is tested without it"),
     ("all but the blocks that need quantus ran", _always, "the rest of the page is run"),
+    ("all but the blocks that need mlflow ran", _always, "the rest of the page is run"),
     ("all but the blocks that need skorch ran", _always, "the rest of the page is run"),
     ("SCIPY_ARRAY_API is not set", _always, "scikit-learn's own check of arrays that are no NumPy"),
 )

@@ -7,7 +7,7 @@ from r2et.bench.panel import Panel
 from r2et.bench.papers import paper_tables
 from r2et.bench.record import Record
 from r2et.errors import InputError
-from r2et.train.fit import USUAL_STEPS
+from r2et.train.defaults import USUAL_STEPS
 from result_pages.figure_tables import follows, lines
 from result_pages.text_template import WORDS, TextTemplate
 

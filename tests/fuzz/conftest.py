@@ -1,0 +1,3 @@
+"""Few examples, unless the profile "thorough" is asked for."""
+
+import profiles  # noqa: F401
