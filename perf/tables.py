@@ -1,9 +1,11 @@
 """Accuracy of the default networks on tables, beside linear models and boosting.
 
-`python perf/tables.py FOLDER [NAME ...]` writes perf/records/tables.json, table by table; what the
-record holds already is measured again only if it is named. FOLDER holds tables as CSV files and
-tables.json, {name: {"target": ..., "drop": [...], "chosen_by": true or false}}: nothing of it is in
-the project or needed by it. chosen_by: whether the table had a say in how the network was made.
+`python perf/tables.py FOLDER [NAME ...]` writes perf/records/tables.json, run by run: first seed 0
+of every table, then the next; what the record holds already is not measured again, and a later call
+goes on where the last one stopped. FOLDER holds tables as CSV files and tables.json,
+{name: {"target": ..., "drop": [...], "chosen_by": true or false}}: nothing of it is in the project
+or needed by it. chosen_by: whether the table had a say in how the network was made. Names restrict
+what is measured.
 """
 
 from __future__ import annotations
@@ -27,8 +29,9 @@ from r2et.train.baselines import fit_baselines
 from recording import RECORDS, load_record, save
 
 SEEDS = (0, 1, 2)
-RADIUS, PROVED, SETS = 0.1, 200, 1000  # rows whose proof is looked for, and whose sets are counted
-RECIPES = ("vanilla", "certified")
+RADIUS, PROVED, SETS = 0.1, 100, 1000  # rows whose proof is looked for, and whose sets are counted
+RECIPES = ("certified", "vanilla")
+ABOUT = "fit(None, data, recipe, radius=0.1) with all other settings at their defaults"
 
 
 def measured(data: Data, name: str, seed: int) -> dict[str, Any]:
@@ -52,44 +55,51 @@ def measured(data: Data, name: str, seed: int) -> dict[str, Any]:
     }
 
 
-def table(folder: Path, name: str, about: dict[str, Any]) -> dict[str, Any]:
-    """Everything of one table: its size, baselines, and each recipe with each seed."""
+def loaded(folder: Path, name: str, about: dict[str, Any]) -> Data:
+    """A table of the folder."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # rows without a target
-        path = folder / f"{name}.csv"
-        data = load_table(path, about["target"], drop=about.get("drop", ()))
+        return load_table(folder / f"{name}.csv", about["target"], drop=about.get("drop", ()))
+
+
+def described(data: Data, about: dict[str, Any]) -> dict[str, Any]:
+    """A table's size and its baselines, before any run."""
     boosting = []
     for seed in SEEDS:
         beside = fit_baselines(data, seed=seed)
         assert beside.boosting is not None
         boosting.append(beside.boosting.auc_test)
-    runs = []
-    for recipe in RECIPES:
-        for seed in SEEDS:
-            runs.append(measured(data, recipe, seed))
-            print(name, runs[-1], flush=True)
     return {
         "rows": [len(part.y) for part in data.parts],
         "features": data.train.x.shape[1],
+        "k": data.k,
         "chosen_by": bool(about["chosen_by"]),
         "logistic": beside.logistic.auc_test,
         "boosting": boosting,
-        "runs": runs,
+        "runs": [],
     }
 
 
 def main() -> None:
-    """Measure on one thread what the record lacks or the command names."""
+    """Measure on one thread what the record lacks."""
     torch.set_num_threads(1)
     folder = Path(sys.argv[1])
     tables = json.loads((folder / "tables.json").read_text())
+    named = sys.argv[2:] or list(tables)
     known = load_record("tables")["tables"] if (RECORDS / "tables.json").is_file() else {}
-    for name, about in tables.items():
-        if name in known and name not in sys.argv[2:]:
-            continue
-        known[name] = table(folder, name, about)
-        what = "fit(None, data, recipe, radius=0.1) with all other settings at their defaults"
-        save("tables", {"what": what, "radius": RADIUS, "proved_rows": PROVED, "tables": known})
+    for seed in SEEDS:
+        for recipe in RECIPES:
+            for name in named:
+                runs = known[name]["runs"] if name in known else []
+                if any((run["recipe"], run["seed"]) == (recipe, seed) for run in runs):
+                    continue
+                data = loaded(folder, name, tables[name])
+                if name not in known:
+                    known[name] = described(data, tables[name])
+                known[name]["runs"].append(measured(data, recipe, seed))
+                print(name, known[name]["runs"][-1], flush=True)
+                record = {"about": ABOUT, "radius": RADIUS, "proved_rows": PROVED}
+                save("tables", {**record, "sets_rows": SETS, "tables": known})
 
 
 if __name__ == "__main__":

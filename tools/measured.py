@@ -18,17 +18,22 @@ from result_pages.certified_parts import (
     certified_individual,
     certified_interactions,
 )
+from result_pages.open_leaderboard import open_leaderboard
 from result_pages.perf_parts import (
     ROOT,
     attack_strength,
     audit_cost,
     certify_hunt,
     certify_tightness,
+    growth,
     record,
+    soak,
     steps,
     tour,
     trust_region,
 )
+from result_pages.reasons_parts import reasons, reasons_front
+from result_pages.table_parts import auc_budget, tables
 from result_pages.training_parts import one_recipe, others, recipes, training
 
 MARK = re.compile(r"(<!-- measured: (\w+) -->\n).*?(<!-- end -->)", re.S)
@@ -39,14 +44,21 @@ PRINTED = re.compile(
 PARTS: dict[str, Callable[[], str]] = {
     "audit_cost": audit_cost,
     "attack_strength": attack_strength,
+    "auc_budget": auc_budget,
     "certified": certified,
     "certified_ceilings": certified_ceilings,
     "certified_individual": certified_individual,
     "certified_chosen": certified_chosen,
     "certified_interactions": certified_interactions,
+    "growth": growth,
+    "open_leaderboard": open_leaderboard,
     "others": others,
+    "reasons": reasons,
+    "reasons_front": reasons_front,
     "recipes": recipes,
+    "soak": soak,
     "steps": steps,
+    "tables": tables,
     "tour": tour,
     "training": training,
     "trust_region": trust_region,

@@ -7,12 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import TypeVar
 
+from r2et.bench.candidates import TABLE_CANDIDATES
 from r2et.bench.claim import Claim, in_regime
 from r2et.bench.figure_plans import FIGURES
 from r2et.bench.panel import Panel
 from r2et.bench.paper_tables import ALIASES, TABLE_NAMES, table_spec
 from r2et.bench.record import Record
-from r2et.bench.registry import BENCHMARKS, TABLE_CANDIDATES, dataset_title
+from r2et.bench.registry import BENCHMARKS, dataset_title
 from r2et.bench.result_table import make_table
 from r2et.bench.table_formats import LEGEND, markdown
 from result_pages.archive import END, Archive, merged

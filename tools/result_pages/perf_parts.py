@@ -144,6 +144,31 @@ def audit_cost() -> str:
     return f"{table(head, rows)}\n\n{about}. {made_with(stored)}"
 
 
+def growth() -> str:
+    """How cost grows, and captum beside ours."""
+    stored = record("growth")
+    rows = []
+    for entry in stored["growth"]:
+        pairs = zip(entry["sizes"], entry["ratios"], strict=True)
+        rows.append(
+            [
+                entry["what"].replace("_", " "),
+                entry["by"],
+                ", ".join(f"{size}: {ratio:.3g}" for size, ratio in pairs),
+                f"{entry['exponent']:.2f}",
+            ]
+        )
+    head = ["what", "grows with", "size: processor time, the smallest being 1", "exponent"]
+    other = [
+        [e["what"], str(e["features"]), str(e["rows"]), f"{e['captum_over_ours']:.1f}"]
+        for e in stored["captum"]
+    ]
+    points = stored["captum"][0]["points"]
+    captum = table(["explanation", "features", "rows", "captum's time over ours"], other)
+    text = f"{table(head, rows)}\n\n{made_with(stored)} Captum in the same run, {points} points:"
+    return f"{text}\n\n{captum}"
+
+
 SHOWN = re.compile(r"rows, radius|AUC|of logistic|of boosting|proved|at most|different|commonest")
 
 
@@ -153,3 +178,15 @@ def tour() -> str:
     outputs = [b["printed"] for b in blocks if b["code"].startswith("r2et audit")]
     lines = [line for text in outputs for line in text.splitlines() if SHOWN.search(line)]
     return "\n".join(["```text", *lines, "```"])
+
+
+def soak() -> str:
+    """What memory did over the last soak."""
+    run = record("soak")
+    first, last = run["resident_mb"][0], run["resident_mb"][-1]
+    return (
+        f"{run['minutes']:g} minutes, {run['rounds']} rounds: {first:g} MB after the first round,"
+        f" {last:g} MB after the last; from the second to the last quarter {run['growth_mb']:+g}"
+        " MB;"
+        f" {run['most_open_files']} files open at most."
+    )

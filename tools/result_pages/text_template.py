@@ -17,7 +17,7 @@ from r2et.bench.papers import ADDITIONS, OTHER_METHODS, R2ET_VARIANTS
 from r2et.bench.record import Record
 from r2et.bench.table_plan import ResultColumn
 from r2et.errors import InputError
-from r2et.train.fit import USUAL_STEPS
+from r2et.train.defaults import USUAL_STEPS
 from result_pages.figure_tables import follows
 from result_pages.verdicts import best, measured, reported
 

@@ -7,15 +7,16 @@ from dataclasses import fields
 from functools import cache
 from typing import Any
 
+from r2et.bench.candidates import TABLE_CANDIDATES
 from r2et.bench.claim import Claim
 from r2et.bench.paper_tables import TABLE_SPECS
-from r2et.bench.registry import BENCHMARKS, TABLE_CANDIDATES
+from r2et.bench.registry import BENCHMARKS
 from r2et.bench.result_table import shown
 from r2et.train import RECIPES
-from result_pages.archive import Archive
+from result_pages.archive import END, Archive
 from result_pages.perf_parts import ROOT, record, table
 
-BENCH = ROOT / "docs" / "records" / "tables.jsonl.xz"  # what `r2et bench` measured
+RECORDS = ROOT / "docs" / "records"  # what `r2et bench` measured
 HEAD = (
     "data",
     "recipe",
@@ -30,10 +31,14 @@ HEAD = (
 
 
 @cache
-def bench_claims() -> list[Claim]:
-    """Every row of Table 1 by `r2et bench`, as the papers order them."""
+def bench_claims(is_table: bool) -> list[Claim]:
+    """Every row of Table 1 by `r2et bench`, as the papers order them.
+
+    Of tables in the long regime, of what is none in the papers'.
+    """
     order = list(TABLE_CANDIDATES)
-    claims = Archive.read(BENCH).claims_of("table1")
+    run, name = ("tables", "table1") if is_table else ("papers", "table1-papers")
+    claims = Archive.read(RECORDS / f"{run}{END}").claims_of(name)
     return sorted(claims, key=lambda c: (list(BENCHMARKS).index(c.data), order.index(c.recipe)))
 
 
@@ -41,7 +46,7 @@ def bench_rows(is_table: bool, names: Collection[str] = ()) -> list[list[str]]:
     """Rows of Table 1: of tables, or of what is none; of all recipes or of some."""
     columns = {column.key: column for column in TABLE_SPECS["table1"].columns}
     rows = []
-    for claim in bench_claims():
+    for claim in bench_claims(is_table):
         if BENCHMARKS[claim.data].is_table is not is_table:
             continue
         if names and claim.recipe not in names:
