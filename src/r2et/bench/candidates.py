@@ -53,7 +53,7 @@ def few_candidates(
     return {**own, **dict.fromkeys(PENALISED, penalised), "r2et-ball": ball}
 
 
-def across_ball(*weights: float, **settings: int) -> tuple[Changes, ...]:
+def across_ball(*weights: float, **settings: float) -> tuple[Changes, ...]:
     """Settings of r2et-ball without its gaps.
 
     Between hundreds of pixels the widest gaps are those of a network that has learned nothing.
