@@ -6,7 +6,7 @@ import json
 import pytest
 
 from audits import tabular
-from r2et.audit import Audit
+from r2et.audit import Audit, pack
 from r2et.audit.verification import compare_results, is_close
 from r2et.errors import InputError
 
@@ -96,3 +96,20 @@ def test_a_pack_in_python(tmp_path, monkeypatch):
     before = path.read_bytes()
     Audit(tabular()).to_pack(tmp_path / "again" / "evidence.zip")
     assert (tmp_path / "again" / "evidence.zip").read_bytes() == before
+
+
+def test_pages_of_another_version_are_listed_and_not_compared(tmp_path, monkeypatch):
+    monkeypatch.setattr(pack, "printed", lambda _: pack.Printed(None, "not asked for"))
+    path, audit = tmp_path / "evidence.zip", Audit(tabular())
+    repeat = {"model": {}, "data": {}, "request": None, "run": None}
+    pack.write_pack("test", path, audit, model={}, repeat=repeat)
+    path.rename(tmp_path / "renamed.zip")
+    opened = pack.open_pack(tmp_path / "renamed.zip")
+    found = opened.compare(audit)
+    assert found.bit_equal, str(found)
+    assert found.counts["page, rows and card"]["equal"] == 3
+    opened.repeat["environment"]["r2et"] = "9.9"
+    found = opened.compare(audit)
+    assert found.bit_equal
+    assert "  not compared: page.html (of r2et 9.9)\n" in str(found)
+    assert set(found.to_dict()["left_out"]) == {"page.html", "rows.csv", "model-card.md"}

@@ -38,6 +38,8 @@ def test_a_pack_of_a_factory_is_repeated_elsewhere(program, strange, given, tmp_
     code, out, err = verify(*given)
     assert (code, err) == (0, "")
     assert out.splitlines()[1] == "repeated, equal to the bit"
+    assert out.splitlines()[-1].startswith("  page, rows and card ")
+    assert out.endswith(" 3 of 3 equal to the bit\n")
     assert os.listdir(elsewhere) == []
     # A pack alone runs nobody's code.
     code, out, err = verify(str(path))
@@ -71,6 +73,13 @@ def test_other_figures_and_other_weights(program, strange, given, tmp_path):
     assert "NOT repeated" in out
     assert "DIFFERENT: summary.precision_strong: 0.999 in the pack" in out
     assert err == "verify: the audit must repeat within tolerance, got other figures.\n"
+    # Pages that say something else than the figures, under a manifest of their own.
+    for name in ("page.html", "model-card.md", "rows.csv"):
+        (tmp_path / "page.zip").unlink(missing_ok=True)
+        write_archive("test", "page.zip", {**opened.members, name: opened.members[name] + b" "})
+        code, out, _ = verify("page.zip", *options)
+        assert code == 3
+        assert f"DIFFERENT: {name}: other bytes in the pack, made of audit.json now" in out
     blob = bytearray(opened.members["model/weights.safetensors"])
     blob[-1] ^= 1
     changed = {**opened.members, "model/weights.safetensors": bytes(blob)}

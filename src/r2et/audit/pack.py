@@ -29,6 +29,7 @@ from r2et.version import __version__
 AUDIT, PAGE, PDF, ROWS = "audit.json", "page.html", "page.pdf", "rows.csv"
 CARD, REPEAT, MODEL = "model-card.md", "repeat.json", "model/"
 NEEDED = (AUDIT, PAGE, ROWS, CARD, REPEAT)
+READ, READ_PART = (PAGE, ROWS, CARD), "page, rows and card"  # made of AUDIT, for people
 # Whose versions can change a figure.
 PACKAGES = ("torch", "numpy", "scipy", "scikit-learn", "pandas", "pyarrow", "captum", "clarabel")
 
@@ -58,9 +59,28 @@ class Pack:
         }
 
     def compare(self, again: Audit, *, tolerance: float = TOLERANCE) -> Verification:
-        """What another audit has equal to the bit, within tolerance, and different."""
+        """What another audit has equal to the bit, within tolerance, and different.
+
+        The page, the card and the rows, which people read, must be those of audit.json: whoever
+        writes a manifest anew could have changed them. Another version of r2et words them
+        otherwise; then they are not compared, and are listed as that.
+        """
         found = compare_results(self.audit.result, again.result, tolerance)
-        return found.made(self.repeat.get("environment"), environment())
+        then = self.repeat.get("environment")
+        found = found.made(then, environment())
+        wrote = then.get("r2et") if isinstance(then, Mapping) else None
+        if wrote != __version__:
+            return found.uncompared(dict.fromkeys(READ, f"of r2et {wrote}"))
+        pages = _pages(self.audit.result, self._name)
+        return found.compared(READ_PART, {n: self.members[n] == pages[n] for n in READ})
+
+    @property
+    def _name(self) -> str:
+        """Of the file when it was written, which its card says."""
+        try:
+            return shlex.split(str(self.repeat.get("verify")))[-1]
+        except (ValueError, IndexError):
+            return Path(self.path).name
 
 
 def environment() -> dict[str, str]:
@@ -84,8 +104,8 @@ def write_pack(
 
     model: the files of the model's folder. repeat: what a repetition has to know.
     """
-    page, inputs = html([audit.result]), audit.result.get("inputs")
-    paper: Printed = printed(page)
+    pages, inputs = _pages(audit.result, Path(path).name), audit.result.get("inputs")
+    paper: Printed = printed(pages[PAGE].decode())
     again = {
         "command": inputs["command"] if inputs else None,
         "verify": shlex.join(["r2et", "verify", Path(path).name]),
@@ -98,9 +118,7 @@ def write_pack(
     }
     members = {
         AUDIT: _json_line(audit.result),
-        PAGE: page.encode(errors="replace"),
-        ROWS: rows_csv(audit.result).encode(errors="replace"),
-        CARD: model_card(audit.result, Path(path).name).encode(errors="replace"),
+        **pages,
         REPEAT: (json.dumps(again, indent=2, allow_nan=False) + "\n").encode(),
         **{f"{MODEL}{name}": content for name, content in model.items()},
     }
@@ -122,6 +140,12 @@ def open_pack(path: str | os.PathLike[str], *, where: str = "open_pack") -> Pack
     repeat = _parsed(where, REPEAT, members[REPEAT])
     require(isinstance(repeat, Mapping), where, REPEAT, "an object", type(repeat).__name__)
     return Pack(os.fspath(path), Audit(cast(AuditResult, result)), repeat, members)
+
+
+def _pages(result: AuditResult, name: str) -> dict[str, bytes]:
+    """What people read of a result, in a pack of that name."""
+    texts = {PAGE: html([result]), ROWS: rows_csv(result), CARD: model_card(result, name)}
+    return {member: text.encode(errors="replace") for member, text in texts.items()}
 
 
 def _version(package: str) -> str | None:

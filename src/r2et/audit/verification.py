@@ -54,6 +54,7 @@ class Verification:
     tolerance: relative.
     changed: what is not as it was: versions and machine, each as (name, then, now).
     pack: what was checked of the file before, in words.
+    left_out: members that were not compared, and why.
     """
 
     counts: Mapping[str, Mapping[str, int]]
@@ -61,6 +62,7 @@ class Verification:
     tolerance: float
     changed: tuple[tuple[str, str, str], ...] = ()
     pack: Mapping[str, Any] = field(default_factory=dict)
+    left_out: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def passed(self) -> bool:
@@ -82,6 +84,18 @@ class Verification:
         pairs = ((str(n), str(old.get(n, "none")), str(now.get(n, "none"))) for n in names)
         return replace(self, changed=tuple(p for p in pairs if p[1] != p[2]))
 
+    def compared(self, part: str, members: Mapping[str, bool]) -> Verification:
+        """The same, with members that are, or are not, what the result gives."""
+        other = [name for name, equal in members.items() if not equal]
+        own = {EQUAL: len(members) - len(other), CLOSE: 0, DIFFERENT: len(other)}
+        strange = (Difference(name, "other bytes", "made of audit.json", False) for name in other)
+        differences = (*self.differences, *strange)
+        return replace(self, counts={**self.counts, part: own}, differences=differences)
+
+    def uncompared(self, members: Mapping[str, str]) -> Verification:
+        """The same, with members that could not be compared, and why."""
+        return replace(self, left_out={**self.left_out, **members})
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
         return {
@@ -91,6 +105,7 @@ class Verification:
             "pack": dict(self.pack),
             "counts": {name: dict(own) for name, own in self.counts.items()},
             "differences": [each._asdict() for each in self.differences],
+            "left_out": dict(self.left_out),
             "changed": [dict(zip(("name", "then", "now"), c, strict=True)) for c in self.changed],
         }
 
@@ -110,6 +125,7 @@ class Verification:
             lines.append(f"  ... and {len(worst) - SHOWN} more")
         for name, then, now in self.changed:
             lines.append(f"  not as it was: {name}: {then} then, {now} now")
+        lines += [f"  not compared: {name} ({why})" for name, why in self.left_out.items()]
         verdict = "repeated, equal to the bit" if self.bit_equal else "repeated, within tolerance"
         return "\n".join([verdict if self.passed else "NOT repeated", *lines])
 

@@ -72,7 +72,11 @@ def read_archive(where: str, path: str | os.PathLike[str]) -> dict[str, bytes]:
         raise InputError(f"{where}: PACK must be a file that can be read, got {got}.") from error
     members = _members(where, os.fspath(path), blob)
     _check_members(where, members)
-    return {name: content for name, content in members.items() if name not in (MANIFEST, SUMS)}
+    kept = {name: content for name, content in members.items() if name not in (MANIFEST, SUMS)}
+    # Bytes before, between or behind the members would be evidence that nobody checked.
+    plain = archive_bytes(kept) == blob
+    require(plain, where, "PACK", "its members and nothing else", "other bytes around them")
+    return kept
 
 
 def _members(where: str, path: str, blob: bytes) -> dict[str, bytes]:
@@ -132,11 +136,14 @@ def _check_members(where: str, members: Mapping[str, bytes]) -> None:
         require(name in members, where, "PACK", f"one that holds {name}", "none")
     manifest = _manifest(where, members[MANIFEST])
     sums = _sums(where, members[SUMS])
-    for name in (MANIFEST, *manifest):
+    inside = set(members) - {MANIFEST, SUMS}
+    if set(manifest) != inside and set(sums) == inside | {MANIFEST}:
+        _refuse(where, MANIFEST)  # the sums name what is there: the manifest was changed
+    for name in manifest:
         there = name in members
         require(there, where, "PACK", "whole", f"no {name}, which the manifest names")
-    for name in members:
-        known = name in manifest or name in (MANIFEST, SUMS)
+    for name in sorted(inside):
+        known = name in manifest
         require(known, where, "PACK", "of members that the manifest names", name)
     for name, entry in manifest.items():
         own = digest(members[name])
