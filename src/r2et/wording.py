@@ -18,12 +18,23 @@ MINUS = "\u2212"
 TIMES = "\u00d7"
 NONE = "not measured"
 ENDLESS = "none found"  # a radius that was looked for in vain
+MEASURES = {  # that a reader would not know by their names
+    "strong": "the strongest attack",
+    "smallest": "the smallest change",
+    "papers": "the papers' attack",
+    "certified": "the proof",
+}
 SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def rows_text(count: int) -> str:
     """So many rows."""
     return f"{count} row{'' if count == 1 else 's'}"
+
+
+def measure_words(name: Any) -> str:
+    """A measure as a reader knows it."""
+    return MEASURES.get(str(name), str(name))
 
 
 def floored(share: float, decimals: int = 1) -> float:

@@ -50,6 +50,15 @@ def test_only_rows_of_the_class_are_audited(data, trained, result):
     assert "BELOW LOGISTIC" not in text
 
 
+def test_whether_reasons_carry_the_decision_is_measured(trained, result):
+    summary = result.summary()
+    assert summary["comprehensiveness"] is not None
+    assert summary["sufficiency"] is not None
+    assert not any(skipped["what"] == "faithfulness" for skipped in result.skipped)
+    baseline = result.result["config"]["baseline"]
+    assert baseline == pytest.approx(trained.mean.tolist())  # what reasons are compared with
+
+
 def test_classes_by_number_and_cut_off(data, trained):
     likely = batched_logits(trained.model, data.test.x).softmax(1)[:, 1]
     cutoff = float(likely.median()) + 1e-4

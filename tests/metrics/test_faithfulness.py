@@ -281,6 +281,24 @@ NET, X = Linear([1.0, 2.0, 3.0]), torch.ones(2, 3, dtype=F64)
 IMAGES = torch.ones(2, 1, 1, 3, dtype=F64)
 
 
+def test_a_column_of_several_features_is_removed_whole():
+    """f = w x: without a column the log-odds lose what its features give, all at once."""
+    w = torch.tensor([3.0, 1.0, -2.0, 0.5], dtype=torch.float64)
+    net = nn.Linear(4, 1, bias=False).double()
+    net.weight.data = w[None]
+    x, base = torch.tensor([[1.0, 2.0, 1.0, 1.0]]).double(), torch.tensor([0.0, 1.0, 0.0, 1.0])
+    explainer = GradientTimesInput(baseline=base.double(), groups=((0, 2),), reduce="signed")
+    assert explainer(net, x).tolist() == [[1.0, 1.0, 0.0]]  # columns (0, 2), 1 and 3
+    found = faithfulness(net, explainer, x, baseline=base)
+    start = torch.tensor(3.5).double()
+    without = start - torch.tensor([1.0, 2.0, 2.0]).double()
+    only = torch.tensor([2.5, 3.5, 3.5]).double()
+    drop = (start.sigmoid() - without.sigmoid()).mean().item()
+    assert found.comprehensiveness.item() == pytest.approx(drop, abs=1e-12)
+    kept = (start.sigmoid() - only.sigmoid()).mean().item()
+    assert found.sufficiency.item() == pytest.approx(kept, abs=1e-12)
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [

@@ -31,7 +31,10 @@ def test_the_section_has_the_figures_that_were_measured():
 
 def test_what_was_not_measured_is_a_limitation():
     text = model_card(skipped())
-    assert "- Not measured: certified: IntervalCertifier: model must be feed-forward" in text
+    left = {**skipped(), "skipped": [{"what": "papers", "why": "these changes are no ball"}]}
+    assert "- Not measured: the papers' attack: these changes are no ball\n" in model_card(left)
+    assert "<b>the papers&#39; attack</b>: these changes" in html([left])
+    assert "- Not measured: the proof: IntervalCertifier: model must be feed-forward" in text
     assert "| Rows proved |" not in text
 
 

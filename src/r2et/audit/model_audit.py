@@ -24,7 +24,7 @@ from r2et.results import (
     read_audit,
 )
 from r2et.results.training_rows import chance_sentence, is_held_out, is_included, training_sentence
-from r2et.wording import below_logistic, proved_radius, rows_text
+from r2et.wording import below_logistic, measure_words, proved_radius, rows_text
 
 # The order on a terminal; what only this audit knows of follows.
 LINES = (
@@ -51,12 +51,6 @@ LINES = (
     "sufficiency",
     "sensitivity",
 )
-IN_WORDS = {  # measures that a reader would not know by their names
-    "strong": "the strongest attack",
-    "smallest": "the smallest change",
-    "papers": "the papers' attack",
-    "certified": "the proof",
-}
 WORST = 3  # rows that a terminal shows
 
 
@@ -263,4 +257,4 @@ def _group_lines(by: GroupedBy) -> list[str]:
 
 
 def _not_measured(skipped: Skipped) -> str:
-    return f"  not measured: {IN_WORDS.get(skipped['what'], skipped['what'])}: {skipped['why']}"
+    return f"  not measured: {measure_words(skipped['what'])}: {skipped['why']}"

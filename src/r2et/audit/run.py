@@ -80,7 +80,7 @@ def audit(
     rows: int | None = None,
     seed: int = 0,
     chunk: int | None = None,
-    baseline: Any = 0.0,
+    baseline: Any = None,
     names: Iterable[str] | None = None,
     classes: Iterable[str] | None = None,
     name: str | None = None,
@@ -116,8 +116,9 @@ def audit(
     of the table that a model was trained on. budget: of each attack. minutes: about how long it may
     take; rows are taken in random order (a stream in its own), and what there was no time for is
     said. rows: take at most so many. baseline: what a removed feature is set to, a number or one
-    per feature. engine: "serial", or spread over `workers` "processes" or the "ray" cluster at
-    `address`, to the same result.
+    per feature; 0, or for "reasons" what they are compared with, the average training row. engine:
+    "serial", or spread over `workers` "processes" or the "ray" cluster at `address`, to the same
+    result.
     partial: a file that keeps what is measured while the audit runs; called again, it goes on
     from there. names, classes: of features and classes, for people to read. ids: one per row, by
     which the result calls them. by: {column: one value per row}; AUC and calibration are given for
@@ -146,6 +147,7 @@ def audit(
         require(explainer == "reasons", WHERE, "explainer", "an Explainer or 'reasons'", explainer)
         explainer = contributions(subject)
         k = reasons_given(explainer) if k is None else k
+        baseline = explainer.baseline if baseline is None else baseline
     if trained is not None:
         k = trained.k if k is None else k
         region = L2(trained.radius) if region is None else region
@@ -181,7 +183,7 @@ def audit(
         seed,
         size,
         limit,
-        baseline=baseline,
+        baseline=0.0 if baseline is None else baseline,
         cutoff=as_real(cutoff),
     )
     if isinstance(region, Feasible):
@@ -200,7 +202,7 @@ def audit(
     require(two, WHERE, "cutoff", "left out for a model of more than two classes", cutoff)
     decided = model if settings.cutoff is None else AtCutoff(model, settings.cutoff)
     check_labels(source.y, count)
-    baseline_of(WHERE, baseline, source.first)
+    baseline_of(WHERE, settings.baseline, source.first)
     check_k(WHERE, k, scores.shape[1])
     ids, by = check_ids(ids, source.given), check_by(by, source.given)
     until = None if minutes is None else began + 60 * minutes

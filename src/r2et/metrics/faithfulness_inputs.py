@@ -10,6 +10,7 @@ from torch import Tensor
 
 from r2et.errors import require
 from r2et.explain import Concept, Explainer
+from r2et.explain.grouping import as_groups, column_of
 from r2et.explain.reductions import Reduction
 
 PERCENT = (1, 5, 10, 20, 50)
@@ -18,9 +19,10 @@ PERCENT = (1, 5, 10, 20, 50)
 def feature_map(where: str, explainer: Explainer, x: Tensor) -> Tensor:
     """For each entry of an input of x (B, ...), the feature it belongs to; -1 for none.
 
-    The mirror of `explainer.reduce` and `explainer.part`: a pixel is all of its channels, an
-    undirected edge is two entries; the diagonal of an adjacency matrix and the input of a pair that
-    is not explained are nobody's. Long tensor of shape x.shape[1:].
+    The mirror of `explainer.reduce`, `explainer.groups` and `explainer.part`: a pixel is all of its
+    channels, a column all of its one-hot features, an undirected edge is two entries; the diagonal
+    of an adjacency matrix and the input of a pair that is not explained are nobody's. Long tensor
+    of shape x.shape[1:].
     """
     require(isinstance(explainer, Explainer), where, "explainer", "an Explainer", explainer)
     neurons = isinstance(explainer, Concept) or getattr(explainer, "layer", None) is not None
@@ -29,12 +31,18 @@ def feature_map(where: str, explainer: Explainer, x: Tensor) -> Tensor:
     part: int | None = getattr(explainer, "part", None)
     shape = x.shape[1:]
     if part is None:
-        return MAPS[explainer.reduce](where, shape).to(x.device)
+        return _scores_of(where, explainer, shape).to(x.device)
     pair = len(shape) >= 2 and shape[0] == 2
     require(pair, where, "x", "pairs (B, 2, ...) when the explainer has a part", x)
     index = torch.full(shape, -1)
-    index[part] = MAPS[explainer.reduce](where, shape[1:])
+    index[part] = _scores_of(where, explainer, shape[1:])
     return index.to(x.device)
+
+
+def _scores_of(where: str, explainer: Explainer, shape: Sequence[int]) -> Tensor:
+    index = MAPS[explainer.reduce](where, shape)
+    groups = as_groups(where, getattr(explainer, "groups", None))
+    return index if groups is None else column_of(groups, math.prod(shape))[index]
 
 
 def _entries(where: str, shape: Sequence[int]) -> Tensor:  # noqa: ARG001

@@ -9,7 +9,7 @@ from r2et.report import notes, row_tables, settings_words, words
 from r2et.report.shares import class_count, moves_of, shares_at_radius
 from r2et.report.summary_table import groups
 from r2et.results import AuditResult
-from r2et.wording import percent, rows_of
+from r2et.wording import measure_words, percent, rows_of
 
 # What Markdown, or HTML within it, would read as something else.
 SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~$&])")
@@ -94,7 +94,7 @@ def _limitations(audit: AuditResult) -> list[str]:
         *words.cautions(audit["summary"], shares, class_count(audit)),
         *(audit.get("notes") or ()),
         *(
-            f"Not measured: {skipped.get('what')}: {skipped.get('why')}"
+            f"Not measured: {measure_words(skipped.get('what'))}: {skipped.get('why')}"
             for skipped in audit.get("skipped") or ()
         ),
     ]

@@ -31,6 +31,7 @@ from r2et.wording import (
     count,
     finite,
     finites,
+    measure_words,
     percent,
     percents,
     proved_percent,
@@ -134,7 +135,8 @@ def _view(audit: AuditResult, name: str) -> dict[str, Any]:
         "cards": cards(summary),
         "level": percent(settings.get("level", 0.95)),
         "skipped": [
-            (str(s.get("what", "")), str(s.get("why", ""))) for s in audit.get("skipped") or []
+            (measure_words(s.get("what", "")), str(s.get("why", "")))
+            for s in audit.get("skipped") or []
         ],
         "rows": rows,
         "worst": [r for r in rows if r["kind"] == "worst"][:WORST],
