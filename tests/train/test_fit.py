@@ -381,10 +381,12 @@ def test_cool_down_brings_the_steps_down_to_0(monkeypatch):
         (lambda d: select([FIT], d, attack="er"), "select: attack must be None or an Attack"),
     ],
 )
-def test_bad_input(call, message):
+def test_bad_input(call, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     with pytest.raises(InputError) as caught:
         call(small())
     assert message in str(caught.value)
+    assert not list(tmp_path.iterdir())  # nothing is written by what is refused
 
 
 def with_y(data: Data, y: torch.Tensor) -> Data:

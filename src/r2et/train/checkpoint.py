@@ -33,7 +33,6 @@ class Folder:
 
     def __init__(self, path: str | os.PathLike[str], identity: dict[str, Any]) -> None:
         self.path = folder_path("fit", path)
-        require(os.fspath(path) != "", "fit", "out", "a folder's name", "an empty text")
         self.identity = identity
         make_folder("fit", self.path)
 

@@ -253,6 +253,8 @@ def _reserved(out: str | os.PathLike[str] | None, rank: int) -> Iterator[bool]:
         yield True
         return
     path = folder_path("fit", out)
+    # Path("") is the folder one is in: nothing is to be written there by mistake.
+    require(os.fspath(out) != "", "fit", "out", "a folder's name", "an empty text")
     make_folder("fit", path)
     with reserved(path / ".training") as free:
         yield free
