@@ -1,6 +1,7 @@
 """A leaderboard anybody can join: claims, and the zoo's, measured again."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -129,6 +130,8 @@ def test_what_cannot_be_proved_is_said():
         (MLP(28), {"name": "../x"}, "leaderboard: name must be letters, digits"),
         (MLP(28), {"reported": {"best": 1}}, "leaderboard: reported must be of proved, strong"),
         (MLP(28), {"reported": {"proved": "1"}}, "reported proved must be a number, 0 or more"),
+        (MLP(28), {"reported": {"proved": 300}}, "proved must be a number, 0 or more, at most 100"),
+        (MLP(28), {"reported": {"cauc": 88}}, "cauc must be a number, 0 or more, at most 1, got"),
         ("model.pt", {}, "leaderboard: model must be a torch.nn.Module, got str."),
     ],
 )
@@ -150,10 +153,24 @@ def test_the_command_writes_a_claim_and_shows_the_table(tmp_path):
     folder, out = loaded("adult-certified", tmp_path), str(tmp_path / "claims")
     ran = CliRunner().invoke(
         app,
-        ["leaderboard", "add", str(folder), "--name", "theirs", "-o", out],
+        [
+            "leaderboard",
+            "add",
+            str(folder),
+            "--name",
+            "theirs",
+            "-o",
+            out,
+            "--reported",
+            "proved=99",
+        ],
     )
     assert ran.exit_code == 0, ran.output
+    # In the units of what was reported: percent.
+    assert re.search(r"^proved +100\.0 \(reported 99\)$", ran.output, re.M), ran.output
     assert "adult-theirs.json" in ran.output
     shown = CliRunner().invoke(app, ["leaderboard", "show", "-o", out])
     assert shown.exit_code == 0
     assert "theirs" in shown.output
+    with pytest.raises(InputError, match=r"^leaderboard: out must be a folder with claims, open/"):
+        leaderboards(tmp_path)

@@ -49,7 +49,7 @@ def test_all_that_was_skipped_says_so():
     text = visible(page_text([skipped()]))
     assert "Neither a proof nor an attack was run" in text
     assert text.count("not measured") >= 18
-    assert "certified : IntervalCertifier: model must be feed-forward, got LSTM." in text
+    assert "the proof : IntervalCertifier: model must be feed-forward, got LSTM." in text
     assert "The curve was not measured." in text
     assert "Worst rows" not in text
     assert "There was no proof, hence no assumptions of one." in text

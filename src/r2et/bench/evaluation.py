@@ -19,7 +19,7 @@ from r2et.bench.measure_task import doubts
 from r2et.bench.paper_tables import TABLE_SPECS
 from r2et.bench.record import Record
 from r2et.bench.registry import find_benchmark
-from r2et.bench.result_table import ResultTable, make_table
+from r2et.bench.result_table import ResultTable, make_table, shown
 from r2et.bench.table_measurements import MEASUREMENTS
 from r2et.bench.table_plan import gathered
 from r2et.config import plain
@@ -87,6 +87,19 @@ def evaluate(
     return Claim(TABLE, data, name, {}, (), numbers, {**about, **more}, made)
 
 
+def claim_lines(claim: Claim) -> list[str]:
+    """Measured and reported figures in the table's own units, a line each."""
+    lines = []
+    for column in COLUMNS:
+        values = claim.numbers[column.key]
+        measured = values.failed or (
+            "not measured" if values.mean is None else shown(column, values)
+        )
+        said = "" if values.reported is None else f" (reported {values.reported:g})"
+        lines.append(f"{column.key:14}{measured}{said}")
+    return lines
+
+
 def check_name(name: str) -> None:
     """A name that a file can have, and a table can show."""
     is_valid = isinstance(name, str) and NAME.fullmatch(name) is not None
@@ -95,13 +108,14 @@ def check_name(name: str) -> None:
 
 
 def check_reported(reported: Mapping[str, float] | None) -> dict[str, float]:
-    """Numbers by column."""
-    keys = [column.key for column in COLUMNS]
+    """Numbers by column, as the table shows them: shares in percent, AUC up to 1, sets in rows."""
+    columns = {column.key: column for column in COLUMNS}
     for key, value in (reported or {}).items():
-        require(key in keys, WHERE, "reported", f"of {', '.join(keys)}", key)
+        require(key in columns, WHERE, "reported", f"of {', '.join(columns)}", key)
         number = isinstance(value, int | float) and not isinstance(value, bool)
-        is_valid = number and 0 <= value < 1e9
-        require(is_valid, WHERE, f"reported {key}", "a number, 0 or more", value)
+        most = 1e9 if key == "sets" else columns[key].scale
+        expected = "a number, 0 or more" + ("" if key == "sets" else f", at most {most:g}")
+        require(number and 0 <= value <= most, WHERE, f"reported {key}", expected, value)
     return dict(reported or {})
 
 
@@ -122,7 +136,7 @@ def _check_fits(model: nn.Module, x: torch.Tensor, classes: int) -> None:
         with torch.no_grad():
             out = model(x)
     except Exception as error:  # somebody's code may raise anything
-        got = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+        got = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}".rstrip(".")
         expected = f"one that takes rows of shape {tuple(x.shape[1:])}"
         raise InputError(f"{WHERE}: model must be {expected}, got {got}.") from error
     width = out.shape[1] if isinstance(out, torch.Tensor) and out.ndim == 2 else 1
@@ -140,4 +154,6 @@ def add(claim: Claim, folder: str | os.PathLike[str]) -> Path:
 def leaderboards(folder: str | os.PathLike[str]) -> list[ResultTable]:
     """A table for each dataset of the claims in a folder, best first."""
     claims = load_claims(Path(folder), TABLE)
+    expected = f"a folder with claims, {TABLE}/*.json (`r2et leaderboard add` writes them)"
+    require(bool(claims), WHERE, "out", expected, os.fspath(folder))
     return [make_table(SPEC, data, data, claims) for data in dict.fromkeys(c.data for c in claims)]

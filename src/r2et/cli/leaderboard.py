@@ -46,10 +46,8 @@ def add(
     if as_json:
         typer.echo(json.dumps(claim.to_dict(), indent=1))
         return
-    for key, values in claim.numbers.items():
-        shown = values.failed or f"{values.mean:g}"
-        said = "" if values.reported is None else f" (reported {values.reported:g})"
-        typer.echo(f"{key:14}{shown}{said}")
+    for line in evaluation.claim_lines(claim):
+        typer.echo(line)
     typer.echo(str(path))
 
 
