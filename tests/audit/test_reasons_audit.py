@@ -47,6 +47,7 @@ def test_only_rows_of_the_class_are_audited(data, trained, result):
     assert "decided bad" in text.splitlines()[0]
     assert "AUC, rows decided bad" in text or "AUC" not in text
     assert "only rows decided bad were audited" in text
+    assert "not that of logistic regression: the two are no comparison here" in text
     assert "BELOW LOGISTIC" not in text
 
 
@@ -59,6 +60,7 @@ def test_whether_reasons_carry_the_decision_is_measured(trained, result):
     assert baseline == pytest.approx(trained.mean.tolist())  # what reasons are compared with
 
 
+@pytest.mark.usefixtures("short_attacks")
 def test_classes_by_number_and_cut_off(data, trained):
     likely = batched_logits(trained.model, data.test.x).softmax(1)[:, 1]
     cutoff = float(likely.median()) + 1e-4
@@ -68,6 +70,7 @@ def test_classes_by_number_and_cut_off(data, trained):
     assert all(likely[row["index"]] < cutoff for row in zero.rows)
 
 
+@pytest.mark.usefixtures("short_attacks")
 def test_a_stream_is_chosen_from_as_an_array_is(data, trained):
     x = data.test.x
     own = (decided(trained.model, x) == 1).nonzero().flatten().tolist()

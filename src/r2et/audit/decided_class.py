@@ -50,5 +50,6 @@ class DecidedClass:
         """What a reader must know of the figures."""
         return (
             f"only rows decided {self.label} were audited: AUC and calibration are of these alone,"
-            " and say little of the model"
+            " and say little of the model; its own scores chose these rows, which lowers its AUC on"
+            " them and not that of logistic regression: the two are no comparison here"
         )
