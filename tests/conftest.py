@@ -1,10 +1,13 @@
 """One thread; attacks cut short; unexpected skips are failures where CI asks for it."""
 
 import os
+import traceback
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import torch
+from torch._subclasses import fake_tensor
 
 from r2et.attack.strong import PLANS
 from r2et.audit import example_rows
@@ -13,6 +16,12 @@ from skips import is_expected
 
 # The networks in these tests are tiny, and threads make them many times slower.
 torch.set_num_threads(1)
+
+# At each tensor of a trace, torch notes the stack for messages of its own. Under pytest it is deep:
+# a third of the time of a trace.
+fake_tensor.traceback = SimpleNamespace(
+    extract_stack=traceback.StackSummary, format_list=traceback.format_list
+)
 
 STRICT = os.environ.get("R2ET_STRICT_SKIPS") == "1"
 
@@ -61,13 +70,25 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(UnexpectedSkips(config))
 
 
+def _shorten(monkeypatch: pytest.MonkeyPatch) -> None:
+    few = replace(PLANS["fast"], random=8, steps=2, rounds=1, around=2, units=2)
+    monkeypatch.setitem(PLANS, "fast", few)
+    monkeypatch.setitem(attacks.STEPS, "fast", 3)
+    monkeypatch.setattr(example_rows, "FRACTIONS", (1.0,))
+
+
 @pytest.fixture
 def short_attacks(monkeypatch):
     """Attacks that look at few points: for tests of what is made of their results.
 
     In this process alone, not in workers that it starts.
     """
-    few = replace(PLANS["fast"], random=8, steps=2, rounds=1, around=2, units=2)
-    monkeypatch.setitem(PLANS, "fast", few)
-    monkeypatch.setitem(attacks.STEPS, "fast", 3)
-    monkeypatch.setattr(example_rows, "FRACTIONS", (1.0,))
+    _shorten(monkeypatch)
+
+
+@pytest.fixture(scope="module")
+def short_attacks_throughout():
+    """The same for all tests of a file, so that they can share an audit."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        _shorten(monkeypatch)
+        yield
