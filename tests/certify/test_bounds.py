@@ -1,6 +1,7 @@
 """Every value, derivative and gradient on the way lies where the bounds say, in float32 too."""
 
 from dataclasses import replace
+from functools import cache
 
 import pytest
 import torch
@@ -80,15 +81,21 @@ MODELS = {
 }
 
 
-def setting(name, norm, radius, dtype=torch.float32, rows=4):
-    """A problem of a few rows, points around them (POINTS + 1, B, ...), and balls of these."""
+@cache
+def traced(name, dtype, rows):
+    """A network, a few rows, the problem that they pose: whatever norm and radius they are for."""
     if name in MODELS:
         build, shape = MODELS[name]
         x = randn(rows, *shape, dtype=dtype)
     else:
         build, x = NETWORKS[name][0], inputs(name, rows, dtype)
     model = make(build, dtype=dtype)
-    problem = CertificationProblem.from_model("test", model, Gradient(), x, 2, None)
+    return model, x, CertificationProblem.from_model("test", model, Gradient(), x, 2, None)
+
+
+def setting(name, norm, radius, dtype=torch.float32, rows=4):
+    """A problem of a few rows, points around them (POINTS + 1, B, ...), and balls of these."""
+    model, x, problem = traced(name, dtype, rows)
     region = (L2 if norm == "l2" else Linf)(radius)
     points = region.sample(x, POINTS, generator=torch.Generator().manual_seed(1))
     if norm == "linf":
@@ -122,14 +129,20 @@ CASES += [
 ]
 
 
+@cache
+def live_graph(name):
+    """The operators in the model's own arithmetic."""
+    model, x, _ = traced(name, torch.float32, 4)
+    return build("test", trace("test", model, x), exact=False)
+
+
 @pytest.mark.parametrize(("name", "norm", "radius"), CASES)
 def test_linear_bounds_and_boxes_hold_what_float32_computes(name, norm, radius):
     model, problem, ball, points = setting(name, norm, radius)
     graph, rows, target = problem.graph, len(problem.x), problem.target
-    # The same operators in the model's own arithmetic, at points.
     flat, copies = points.flatten(0, 1), target.repeat(len(points))
     with torch.no_grad():
-        live = build("test", trace("test", model, points[0]), exact=False)
+        live = live_graph(name)
         at = interval_bounds(live, Ball.point(flat), copies, "log_odds")
         at |= interval_bounds(live, Ball.point(flat), copies, "log_odds", end=live.logits)
     torch.testing.assert_close(at[live.logits].centre, model(flat).detach())
