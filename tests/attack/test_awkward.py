@@ -63,6 +63,7 @@ def test_the_same_problem_in_other_units_is_as_easy():
         assert (far[both] / near[both]).median().item() == pytest.approx(1, abs=0.03)
 
 
+@pytest.mark.usefixtures("short_attacks")
 def test_any_grad_mode_will_do():
     model = make(mlp)
     for attack in (
@@ -79,6 +80,7 @@ def test_any_grad_mode_will_do():
             assert torch.equal(result.x_adv, expected.x_adv)
 
 
+@pytest.mark.usefixtures("short_attacks")
 @pytest.mark.parametrize("constraint", ["none", "gda", "qp"])
 def test_a_model_that_works_in_place_is_attacked_and_x_stays(constraint):
     model, x = InPlace(make(mlp)), X.clone()
@@ -92,6 +94,7 @@ def test_a_model_that_works_in_place_is_attacked_and_x_stays(constraint):
         assert torch.equal(x, X)
 
 
+@pytest.mark.usefixtures("short_attacks")
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
 def test_other_precisions(dtype):
     model, x = make(mlp).to(dtype), X.to(dtype)

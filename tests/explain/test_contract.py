@@ -143,7 +143,7 @@ def test_permuting_features_permutes_scores(explainer):
 
 SMOOTH = {
     "mlp": (lambda: mlp(act="softplus"), (3, 6)),
-    "cnn": (lambda: cnn(nn.Tanh), (2, 2, 8, 8)),
+    "cnn": (lambda: cnn(nn.Tanh), (1, 2, 8, 8)),
     "resnet": (lambda: ResidualNet(1, nn.SiLU), (2, 1, 4, 4)),
     "pair": (lambda: Siamese(6), (2, 2, 6)),
     "graph": (lambda: GraphNet(4), (2, 4, 4)),

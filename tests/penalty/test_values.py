@@ -269,7 +269,7 @@ def test_a_given_ranking_is_the_one_preserved(case):
 )
 def test_derivatives_in_the_weights(penalty):
     torch.manual_seed(0)
-    model = MLP(4, (5,), activation="tanh").double()
+    model = MLP(4, (3,), activation="tanh").double()
     x = torch.randn(3, 4, dtype=torch.float64)
     noise = torch.randn_like(x)
 
