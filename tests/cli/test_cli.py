@@ -82,6 +82,7 @@ def test_the_readme_says_what_the_demo_finds(demo):
     assert demo["worst"]["precision"] == 0.5  # "for the worst, half of them"
 
 
+@pytest.mark.slow
 def test_the_demo_repeats_and_prints_for_people():
     shown = [r2et("demo", "--rows", "1", "--audited", "0") for _ in range(2)]
     assert shown[0].returncode == 0

@@ -151,6 +151,7 @@ def test_history_and_record():
     assert not found.model.training
 
 
+@pytest.mark.slow
 def test_r2et_ball_makes_explanations_stabler_at_equal_auc():
     from r2et.attack import StrongAttack
     from r2et.region import L2
