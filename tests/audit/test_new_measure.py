@@ -34,12 +34,12 @@ MEASURE = Measure(
 )
 
 
-@pytest.fixture
-def registered(monkeypatch):
+@pytest.fixture(scope="module")
+def registered():
     """Afterwards the registry is as it was."""
-    monkeypatch.setitem(MEASURES, MEASURE.name, MEASURE)
-    del MEASURES[MEASURE.name]
     register(MEASURE)
+    yield
+    del MEASURES[MEASURE.name]
 
 
 def linear() -> nn.Linear:
@@ -51,7 +51,7 @@ def linear() -> nn.Linear:
     return net
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def result(registered) -> Audit:  # noqa: ARG001
     x = torch.rand(6, 4, generator=torch.Generator().manual_seed(0))
     return audit(linear(), x, k=1, region=L2(0.1), budget="fast", engine="processes", workers=2)

@@ -13,6 +13,8 @@ from r2et.region import L2
 from r2et.report.page import html
 from r2et.train import fit
 
+pytestmark = pytest.mark.usefixtures("short_attacks_throughout")
+
 QUICK = {"budget": "fast", "region": L2(0.1)}
 
 
@@ -31,8 +33,8 @@ def rows(data):
     return tuple(torch.cat([part[i] for part in data.parts]) for i in (0, 1))
 
 
-@pytest.fixture
-def held_out(done, rows, short_attacks):  # noqa: ARG001
+@pytest.fixture(scope="module")
+def held_out(done, rows):
     return audit(done, *rows, **QUICK)
 
 
@@ -49,13 +51,13 @@ def test_training_rows_are_left_out_and_counted_in_the_first_line(held_out, data
     assert "  test AUC" in str(held_out)
 
 
-def test_the_first_line_says_of_how_many_of_the_others(done, rows, short_attacks):  # noqa: ARG001
+def test_the_first_line_says_of_how_many_of_the_others(done, rows):
     some = audit(done, *rows, rows=5, **QUICK)
     assert "the figures are of 5 of the other 24." in str(some).splitlines()[0]
     assert not audit(done, *rows, rows=5, all_rows=True, **QUICK).check(["rows>=1"])
 
 
-def test_without_rows_the_test_part_is_audited(done, held_out, short_attacks):  # noqa: ARG001
+def test_without_rows_the_test_part_is_audited(done, held_out):
     stored = audit(done, **QUICK)
     assert stored.summary()["auc_clean"] == held_out.summary()["auc_clean"]
     assert stored.summary()["k"] == 2
@@ -63,7 +65,7 @@ def test_without_rows_the_test_part_is_audited(done, held_out, short_attacks):  
     assert stored.result["training_rows"]["training"] == 0
 
 
-def test_all_rows_are_called_what_they_are(done, rows, held_out, tmp_path, short_attacks):  # noqa: ARG001
+def test_all_rows_are_called_what_they_are(done, rows, held_out, tmp_path):
     whole = audit(done, *rows, all_rows=True, **QUICK)
     assert whole.summary()["rows"] == 160
     # The network has learned its training rows by heart: that is what makes them misleading.
@@ -88,7 +90,7 @@ def test_nothing_but_training_rows_is_refused(done, data):
         audit(done, *data.train, **QUICK)
 
 
-def test_batches_are_looked_at_one_by_one(done, rows, data, short_attacks):  # noqa: ARG001
+def test_batches_are_looked_at_one_by_one(done, rows, data):
     x, y = rows
     batches = [(x[i : i + 30], y[i : i + 30]) for i in range(0, 160, 30)]
     streamed = audit(done, iter(batches), **QUICK)
@@ -99,7 +101,7 @@ def test_batches_are_looked_at_one_by_one(done, rows, data, short_attacks):  # n
         audit(done, iter(batches[:2]), **QUICK)
 
 
-def test_a_module_alone_says_nothing_of_training(done, data, short_attacks):  # noqa: ARG001
+def test_a_module_alone_says_nothing_of_training(done, data):
     plain = audit(done.model, *data.test, k=2, **QUICK)
     assert plain.result["training_rows"] is None
     assert "test AUC" not in str(plain)
@@ -114,7 +116,7 @@ def test_a_module_alone_says_nothing_of_training(done, data, short_attacks):  # 
         audit(done, y=data.test.y)
 
 
-def test_a_model_below_logistic_regression_is_told_so(data, short_attacks):  # noqa: ARG001
+def test_a_model_below_logistic_regression_is_told_so(data):
     poor = fit(None, data, "vanilla", k=2, radius=0.1, epochs=1, seed=0, progress=False)
     with torch.no_grad():
         for weight in poor.model.parameters():
