@@ -234,6 +234,7 @@ class Unread(nn.Module):
         return self.two(torch.erfinv(self.one(x).tanh() / 2))
 
 
+@pytest.mark.usefixtures("short_attacks")
 def test_a_network_that_cannot_be_certified_is_attacked_and_the_reason_told():
     torch.manual_seed(0)
     x = torch.rand(12, 6)
@@ -505,6 +506,7 @@ def test_nothing_of_the_model_changes(data):
     assert torch.equal(x, data.test.x[:12])
 
 
+@pytest.mark.usefixtures("short_attacks")
 def test_compare(found, data):
     torch.manual_seed(0)
     line = nn.Linear(data.test.x.shape[1], 2).eval()
@@ -623,6 +625,7 @@ def test_what_is_kept_is_of_one_baseline_to_the_last_digit(model):
     assert same != identity(model, AuditSettings(3, baseline=0.12341))
 
 
+@pytest.mark.usefixtures("short_attacks")
 def test_seeds_are_of_the_chunk_and_its_purpose(model, data):
     settings = AuditSettings(3, L2(0.3), budget="fast")
     chunk = Chunk(5, torch.arange(6), data.test.x[:6], None)

@@ -96,6 +96,7 @@ def test_values_become_groups():
     assert many.count("29 other values") == 29
 
 
+@pytest.mark.usefixtures("short_attacks")
 def test_ids_and_groups_of_an_audit():
     torch.manual_seed(0)
     x, y = torch.rand(12, 3), torch.arange(12) % 2
