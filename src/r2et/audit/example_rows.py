@@ -13,6 +13,7 @@ from r2et.audit.measures.proofs import OUTWARD, proved
 from r2et.audit.raw_values import changed_columns, column_values
 from r2et.audit.settings import WHERE, AuditSettings
 from r2et.audit.statistics import Columns
+from r2et.certify import Certificate
 from r2et.errors import InputError
 from r2et.models.output import batched_logits, classes, log_odds
 from r2et.rank import precision_at_k
@@ -77,6 +78,7 @@ def example_rows(
     if schema is not None and clean.shape[1] == len(schema.columns) != x[0].numel():
         for i, row in enumerate(examples):
             row["values"] = column_values(schema, x[i])
+    proof = None if settings.moves is not None else _proof(model, settings, x, target)
     best, least = x, torch.ones(len(x), dtype=torch.float64)
     for fraction in fractions:
         radius = fraction * (settings.radius if settings.moves is None else 1.0)
@@ -87,9 +89,8 @@ def example_rows(
         better = (precision < least).to(device)
         best = torch.where(better.view(-1, *[1] * (x.ndim - 1)), points, best)
         least = torch.minimum(least, precision)
-        if settings.moves is None:
-            sound = _proved(model, settings, x, target, radius)
-        else:
+        sound = None if proof is None else proof.precision_at(radius * (1 + OUTWARD))
+        if settings.moves is not None:
             sound = _at(columns.get("certified_precision"), [place for place, _ in rows])
         _add_step(examples, model, (best, target), scores_at(best), least, radius, sound)
         if schema is not None:
@@ -140,13 +141,13 @@ def _at(values: Tensor | None, places: list[int]) -> Tensor | None:
     return values[places]
 
 
-def _proved(
-    model: nn.Module, settings: AuditSettings, x: Tensor, target: Tensor, radius: float
-) -> Tensor | None:
+def _proof(
+    model: nn.Module, settings: AuditSettings, x: Tensor, target: Tensor
+) -> Certificate | None:
+    """Of the rows that are shown, for every radius; None without a certificate."""
     try:
-        proof = proved(model, settings, x, target, limit=radius)
-        return proof.precision_at(radius * (1 + OUTWARD))
-    except InputError:  # a model or an explanation without a certificate
+        return proved(model, settings, x, target, limit=settings.radius)
+    except InputError:  # of the model or the explanation
         return None
 
 
