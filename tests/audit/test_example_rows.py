@@ -23,7 +23,7 @@ def test_a_wider_search_that_finds_less_does_not_undo_what_was_found(monkeypatch
     """The worst point within 0.2 lies within 0.4, too, whatever the attack there says."""
     found = iter([CLEAN, SWAPPED, CLEAN, CLEAN, CLEAN])
     monkeypatch.setattr(example_rows, "_attack", lambda *_: next(found))
-    monkeypatch.setattr(example_rows, "_proved", lambda *_: None)
+    monkeypatch.setattr(example_rows, "_proof", lambda *_: None)
     columns = {
         "index": torch.tensor([7]),
         "top": torch.tensor([[0]]),

@@ -88,7 +88,7 @@ def test_moves_need_a_table(run, strange):
 def test_gates_of_moves(run, lender):
     moves = ("--switches", "1", *FAST)
     assert run(lender, "next.csv", *moves, "--gate", "changed_share<=1")[0] == 0
-    assert run(lender, "next.csv", *moves, "--gate", "certified_share>=1")[0] == 3
+    assert run(lender, "next.csv", *moves, "--gate", "distinct_top_k<=0")[0] == 3
     code, _, err = run(lender, "next.csv", *moves, "--gate", "radius_certified_median>=0.1")
     assert code == 3
     assert "not measured" in err
