@@ -205,6 +205,7 @@ def test_every_field_has_its_part_in_the_key_or_none(kind):
     assert fixed <= FIXED
 
 
+@pytest.mark.slow
 def test_keys_are_the_same_in_another_process():
     script = (
         "import json\n"

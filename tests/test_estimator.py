@@ -236,6 +236,7 @@ def test_flags_that_only_rows_set_aside_tell_apart_do_no_harm(monkeypatch, chose
     assert np.array_equal(model.predict_proba(flipped), without)
 
 
+@pytest.mark.slow
 def test_the_ball_recipe_holds_reasons_still(table):
     x, y = table
     kept = []

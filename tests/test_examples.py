@@ -19,6 +19,7 @@ def test_the_pair_differs_by_one_line():
     assert re.match(r"\+ +loss \+= .*r2et\.penalty\.", changes[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PAIR)
 def test_examples_run(name, tmp_path):
     done = subprocess.run(

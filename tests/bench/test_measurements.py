@@ -69,6 +69,7 @@ def test_the_whole_attack_reaches_the_budget():
     assert digits.step_size == pytest.approx(digits.region.radius / 5)
 
 
+@pytest.mark.slow
 def test_strong_attack_is_on_log_odds(data, network):
     """Of a network so sure that its probabilities are flat: there all features would tie."""
     sure = OWN.network(data, 3)

@@ -21,9 +21,9 @@ from table_networks import NETWORKS, rows
 
 SETTINGS = [
     ("linear", "l2", torch.float32),
-    ("linear", "linf", torch.float64),
-    ("interval", "l2", torch.float64),
     ("interval", "linf", torch.float32),
+    pytest.param("linear", "linf", torch.float64, marks=pytest.mark.slow),
+    pytest.param("interval", "l2", torch.float64, marks=pytest.mark.slow),
 ]
 # Torch has no derivative of Hardsigmoid's backward pass, which attacks follow.
 ATTACKED = [name for name in NETWORKS if name != "hardsigmoid"]

@@ -31,6 +31,7 @@ def area(text):
     return float(re.search(r"^  (?:test AUC|AUC, [a-z ]+) +([\d.]+)", text, re.M).group(1))
 
 
+@pytest.mark.slow
 def test_the_file_it_was_trained_on_gives_the_test_figures(shop):
     train, audit, folder = shop
     code, out, _ = train(*TRAIN, "--epochs", "150", "--json")

@@ -96,6 +96,7 @@ def test_the_end_of_the_driver_is_the_end_of_its_workers(tmp_path, kind, end):
         assert err.count(b"Traceback") == (1 if end == signal.SIGINT else 0), err.decode()
 
 
+@pytest.mark.slow
 def test_a_script_without_a_main_guard_is_told_so(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(

@@ -223,6 +223,7 @@ def test_an_engine_is_given_back_and_the_outer_with_ends_it(pool):
     assert alone._pool == []
 
 
+@pytest.mark.slow
 def test_results_that_nobody_wants_any_more():
     with engine("processes", workers=2) as run:
         held = run(engine_work.square, itertools.count())

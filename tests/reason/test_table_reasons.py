@@ -106,6 +106,7 @@ def test_every_change_is_tried_where_they_are_few(trained, table):
     assert 0 < broken < len(result)
 
 
+@pytest.mark.slow
 def test_each_lost_reason_has_a_change_of_its_own(trained):
     """The change told for the whole list may leave a reason that another one takes away."""
     rows = frame(60, seed=3).drop(columns="risk")

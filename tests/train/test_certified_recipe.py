@@ -27,6 +27,7 @@ def measured():
     return shares, aucs
 
 
+@pytest.mark.slow
 def test_nearly_all_rows_are_proved_and_few_of_vanillas(measured):
     shares, _ = measured
     assert shares["certified"] >= 0.95

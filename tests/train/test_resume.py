@@ -76,6 +76,7 @@ def test_killed_five_times_and_bit_identical(tmp_path):
     assert [p.name for p in tmp_path.iterdir() if p.name.endswith(".part")] == []
 
 
+@pytest.mark.slow
 def test_interrupted_at_a_step_and_bit_identical(tmp_path):
     expected = uninterrupted(None, 1e9)
     process = start(tmp_path, save_every=0.05)
