@@ -239,7 +239,8 @@ def test_hinges_are_trained_with_a_falling_learning_rate_and_the_papers_network_
     data = small(rows=300)
 
     def schedule(model, **changes):
-        record = fit(model, data, recipe("certified", batch=105, **changes), k=2, **ONE).record
+        chosen = recipe("certified", batch=105, **changes)
+        record = fit(model, data, chosen, k=2, keep="last", **ONE).record
         return record["config"]["recipe"].get("cool_down", 0.0)
 
     assert schedule(None) == 0.7

@@ -26,9 +26,9 @@ WIDTH = 16  # of a ResNet18 that a computer without a GPU can train
 SMALL = 32  # pictures of more pixels across are made smaller first
 FITTED = 100_000  # rows that bins and the linear start are made from
 START_C = 0.03  # of the logistic regression that a network starts at: few rows, small weights
-USUAL_STEPS, HINGE_STEPS = 3000, 1500  # batches of a training
-ROWS_PER_EPOCH = 32  # a HingeMLP sees its rows at most once for every so many of them
-COOL_DOWN = 0.7  # share of a HingeMLP's training in which its learning rate falls
+USUAL_STEPS, HINGE_STEPS, TABLE_STEPS = 3000, 1500, 1000  # batches of a training
+ROWS_PER_EPOCH = 32  # these see their rows at most once for every so many of them
+COOL_DOWN, TABLE_COOL_DOWN = 0.7, 0.9  # share of a training in which the learning rate falls
 UNLIKELY = -10.0  # the least log-odds that a network starts with
 
 
@@ -84,22 +84,31 @@ def scheduled(recipe: Recipe, network: nn.Module) -> Recipe:
     """The recipe with the learning rate of its network, where it has none of its own.
 
     That of a HingeMLP falls to 0 over the last 70 % of a training: loss and bounds pull against
-    each other, and which of them wins in the last batches would be chance.
+    each other, and which of them wins in the last batches would be chance. That of a TableMLP
+    without a penalty falls nearly from the start, as its training is short.
     """
-    if isinstance(network, HingeMLP) and recipe.cool_down == 0:
+    if recipe.cool_down > 0:
+        return recipe
+    if isinstance(network, HingeMLP):
         return replace(recipe, cool_down=COOL_DOWN)
+    if isinstance(network, TableMLP) and recipe.penalty is None:
+        return replace(recipe, cool_down=TABLE_COOL_DOWN)
     return recipe
 
 
-def usual_epochs(network: nn.Module, rows: int, batch: int) -> int:
+def usual_epochs(network: nn.Module, rows: int, batch: int, *, plain: bool = False) -> int:
     """How long a training of so many rows is where nobody says otherwise.
 
-    As many epochs as make 3000 batches, within 10..200. A HingeMLP begins nearly trained: 1500
-    batches, and of few rows fewer, an epoch for every 32, since it soon knows them by heart.
+    As many epochs as make 3000 batches, within 10..200. Networks that begin at a logistic
+    regression are nearly trained: a HingeMLP has 1500 batches, a TableMLP 1000 where the loss is
+    all there is (plain), and of few rows fewer, an epoch for every 32, since they soon know them by
+    heart.
     """
     steps, most = USUAL_STEPS, 200
     if isinstance(network, HingeMLP):
         steps, most = HINGE_STEPS, rows // ROWS_PER_EPOCH
+    elif isinstance(network, TableMLP) and plain:
+        steps, most = TABLE_STEPS, rows // ROWS_PER_EPOCH
     return min(max(math.ceil(steps / math.ceil(rows / batch)), 10), max(most, 10), 200)
 
 

@@ -44,6 +44,7 @@ from r2et.train.fit_arguments import (
     check_retraining,
     whole,
 )
+from r2et.train.linear_floor import keep_above, linear_weights
 from r2et.train.loop import SMALLEST, Keep, Loop, TrainingSettings
 from r2et.train.recipe import Recipe
 from r2et.train.recipe import recipe as find_recipe
@@ -115,7 +116,8 @@ def fit(
     `threshold` ("above"; where none is, the best, with a warning). By default, of a table whose
     validation rows have two classes the best, of other data and of a retraining the last. No epoch
     is the best before the penalty has its full strength; of those after, the last within 0.002 of
-    the highest AUC.
+    the highest AUC. A HingeMLP made here and clearly below the logistic regression it starts at is
+    not returned: that is, with a warning (r2et.train.linear_floor).
 
     out: a folder for checkpoints (every `save_every` seconds, and at Ctrl-C), the record, and the
     trained model (of networks that are not ours, the weights). A later call with the same settings
@@ -173,7 +175,9 @@ def fit(
     weights = row_weights(data, class_weight, sample_weight)
     start = _network(model, data, chosen, seed, weights)
     chosen = scheduled(chosen, start)
-    usual = usual_epochs(start, len(data.train.y), chosen.batch)
+    usual = usual_epochs(start, len(data.train.y), chosen.batch, plain=chosen.penalty is None)
+    floored = model is None and chosen.active and keep == "best"
+    linear = linear_weights(start) if floored else None
     settings = TrainingSettings(
         k=k,
         radius=float(radius),
@@ -216,6 +220,8 @@ def fit(
         if saved is not None:
             loop.restore(saved)
         loop.run()
+        if linear is not None:
+            keep_above(loop, linear)
         start.load_state_dict(loop.kept)
         start.eval()
         record = _record(loop, data, config)

@@ -23,6 +23,7 @@ from r2et.models.folder import folder_path, make_folder
 from r2et.models.output import batched_logits
 from r2et.train.checkpoint import NAME
 from r2et.train.fit_arguments import check_data
+from r2et.train.linear_floor import without_warning
 from r2et.train.recipe import Recipe
 from r2et.train.trial_measures import auc_drop, stability
 from r2et.wording import finite
@@ -223,15 +224,16 @@ class _Runs:
         recipe = replace(self.chosen, weight=weight, name=f"{self.chosen.name} {weight:.3g}")
         folder = self.folder(weight)
         try:
-            done = self.fit(
-                self.model,
-                self.data,
-                recipe,
-                out=folder,
-                resume=self.resume,
-                baselines=False,
-                **self.settings,
-            )
+            with without_warning():
+                done = self.fit(
+                    self.model,
+                    self.data,
+                    recipe,
+                    out=folder,
+                    resume=self.resume,
+                    baselines=False,
+                    **self.settings,
+                )
         except InputError:
             raise
         except R2ETError:  # a loss that is no number: such a weight is too heavy
