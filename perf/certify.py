@@ -1,8 +1,8 @@
 """How tight and fast certificates are: writes perf/records/certify.json.
 
-`python perf/certify.py` takes about half an hour on one core; `--only tightness,speed` measures
-one part anew and leaves the other's figures in the record; `--quick` a minute, unrecorded. How
-sound they are is the matter of hunt.py.
+`python perf/certify.py` takes about a quarter of an hour of one core; `--only
+tightness,images,speed` measures some parts anew and leaves the others' figures in the record;
+`--quick` a minute, unrecorded. How sound they are is the matter of hunt.py.
 Bank and COMPAS come from R2ET_DATA, the cache or their sources (see `r2et data`).
 """
 
@@ -14,99 +14,16 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from gap_training import K, fitted
-from r2et.attack import MinimumNorm
-from r2et.certify import HessianCertifier, IntervalCertifier
-from r2et.data import Data, load
+from gap_training import K
+from r2et.certify import IntervalCertifier
+from r2et.data import load
 from r2et.explain import Gradient
 from r2et.models import MLP
 from r2et.penalty import CertifiedRanking
-from r2et.region import L2
-from r2et.train import fit
 from recording import RECORDS, load_record, save
-
-
-def train(
-    data: Data, activation: str, widths: tuple[int, ...], weight: float = 0.0, epochs: int = 5
-) -> nn.Module:
-    """A network for tables; with a weight, also trained for large gaps without regard to scale."""
-    torch.manual_seed(0)
-    model = MLP(len(data.names), widths, activation=activation)
-    return fitted(model, data.train.x, data.train.y, weight, epochs)
-
-
-def made(kind: str, data: Data, activation: str, widths: tuple[int, ...]) -> nn.Module:
-    """A network of one of three kinds: plain, by the papers' recipe, or for gaps alone."""
-    if kind != "r2et":
-        return train(data, activation, widths, 0.1 if kind == "gap" else 0.0)
-    torch.manual_seed(0)
-    network = MLP(len(data.names), widths, activation=activation)
-    return fit(network, data, "r2et", k=K, radius=1.0, progress=False).model.requires_grad_(False)
-
-
-def cnn(activation: type[nn.Module]) -> nn.Module:
-    """Two convolutions for digits of 8 * 8, 3 against 8."""
-    return nn.Sequential(
-        nn.Conv2d(1, 4, 3, padding=1),
-        activation(),
-        nn.Conv2d(4, 4, 3, stride=2, padding=1),
-        activation(),
-        nn.Flatten(),
-        nn.Linear(64, 2),
-    )
-
-
-def digits() -> tuple[Tensor, Tensor]:
-    """scikit-learn's digits 3 and 8, in 0..1."""
-    from sklearn.datasets import load_digits
-
-    found = load_digits()
-    chosen = (found.target == 3) | (found.target == 8)
-    x = torch.tensor(found.images[chosen], dtype=torch.float32)[:, None] / 16
-    return x, torch.tensor((found.target[chosen] == 8).astype(int))
-
-
-def tightness(rows: int, names: tuple[str, ...]) -> list[dict[str, Any]]:
-    """Median of certified / attacked radius, for each kind of bound."""
-    cases: list[tuple[dict[str, Any], nn.Module, Tensor]] = []
-    for name in names:
-        data = load(name)
-        x = data.test.x[:rows]
-        for activation in ("leaky_relu", "softplus"):
-            for depth in (1, 2, 3):
-                for kind in ("vanilla", "r2et", "gap") if depth == 1 else ("vanilla",):
-                    entry = {"data": name, "activation": activation, "layers": depth, "kind": kind}
-                    cases.append((entry, made(kind, data, activation, (32,) * depth), x))
-    images, labels = digits()
-    for layer in (nn.ReLU, nn.Softplus):
-        torch.manual_seed(0)
-        model = fitted(cnn(layer), images[60:], labels[60:], 0.0, 40)
-        entry = {"data": "digits", "activation": layer.__name__.lower(), "layers": 2, "kind": "cnn"}
-        cases.append((entry, model, images[: min(rows, 20)]))
-    found = []
-    for entry, model, x in cases:
-        smooth = entry["activation"] == "softplus" and entry["kind"] != "cnn"
-        attacked = MinimumNorm(L2(4.0))(model, Gradient(), x, k=K).radius
-        certifiers = {
-            "interval": IntervalCertifier(relaxation="interval"),
-            "linear": IntervalCertifier(splits=0),
-            "split": IntervalCertifier(splits=8 if entry["kind"] != "cnn" else 4),
-        }
-        if smooth:
-            certifiers["hessian"] = HessianCertifier()
-        entry |= {"rows": len(x), "attacked": round(float(attacked.median()), 5), "ratio": {}}
-        for title, certifier in certifiers.items():
-            radius = certifier(model, Gradient(), x, k=K).radius
-            ratio = radius / attacked
-            if bool((ratio >= 1).any()):
-                raise SystemExit(f"{entry}: {title} is beaten by the attack")
-            entry["ratio"][title] = round(float(ratio.median()), 4)
-        found.append(entry)
-        print(entry, flush=True)
-    return found
+from tightness import image_networks, table_networks, tightness, train
 
 
 def seconds(function: Callable[[], Any]) -> float:
@@ -162,7 +79,8 @@ def main() -> None:
     only = sys.argv[sys.argv.index("--only") + 1].split(",") if "--only" in sys.argv else []
     names = ("compas",) if quick else ("adult", "compas")
     parts: dict[str, Callable[[], Any]] = {
-        "tightness": lambda: tightness(10 if quick else 100, names),
+        "tightness": lambda: tightness(table_networks(5 if quick else 40, names)),
+        "images": lambda: tightness(image_networks(2 if quick else 60, 1 if quick else 6)),
         "speed": lambda: speed(200 if quick else 1000),
     }
     found = {"k": K}

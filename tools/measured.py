@@ -18,13 +18,19 @@ from result_pages.certified_parts import (
     certified_individual,
     certified_interactions,
 )
+from result_pages.certify_parts import (
+    certify_floats,
+    certify_hunt,
+    certify_images,
+    certify_others,
+    certify_tightness,
+    certify_ways,
+)
 from result_pages.open_leaderboard import open_leaderboard
 from result_pages.perf_parts import (
     ROOT,
     attack_strength,
     audit_cost,
-    certify_hunt,
-    certify_tightness,
     growth,
     record,
     soak,
@@ -62,8 +68,12 @@ PARTS: dict[str, Callable[[], str]] = {
     "tour": tour,
     "training": training,
     "trust_region": trust_region,
-    "certify_tightness": certify_tightness,
+    "certify_floats": certify_floats,
     "certify_hunt": certify_hunt,
+    "certify_images": certify_images,
+    "certify_others": certify_others,
+    "certify_tightness": certify_tightness,
+    "certify_ways": certify_ways,
 }
 RECIPE = "recipe_"  # and a recipe's name, with _ for -
 

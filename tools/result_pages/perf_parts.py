@@ -1,4 +1,4 @@
-"""Parts of pages made of perf/records: attacks, certificates, costs; and how a part is written."""
+"""Parts of pages made of perf/records: attacks, costs; and how a part is written."""
 
 from __future__ import annotations
 
@@ -70,48 +70,6 @@ def trust_region() -> str:
     head = ["radius", "epsilon", "flippable (MinimumNorm)", "of these flipped", "mean iterations"]
     head += ["Spearman with gap thickness", "with probability thickness"]
     return f"{table(head, rows)}\n\n{stored['rows']} rows of Adult. {made_with(stored)}"
-
-
-def certify_tightness() -> str:
-    """How near the proved radius comes to the attacked one."""
-    stored = record("certify")
-    titles = ["interval", "linear", "split", "hessian"]
-    rows = []
-    for case in stored["tightness"]:
-        ratios = [f"{case['ratio'][t]:.3f}" if t in case["ratio"] else "" for t in titles]
-        name = [case["data"], case["kind"], case["activation"], str(case["layers"])]
-        rows.append([*name, str(case["rows"]), f"{case['attacked']:.4f}", *ratios])
-    head = ["data", "network", "activation", "layers", "rows", "attacked, median", *titles]
-    return f"{table(head, rows)}\n\n{made_with(stored)}"
-
-
-def certify_hunt() -> str:
-    """Speed, and whether anything was stored inside a claimed radius."""
-    stored = record("certify")
-    lines = []
-    for case in stored["speed"]["certify"]:
-        rate = f"{case['seconds']:.2f} s of processor time"
-        lines.append(f"- {case['rows']} rows of Adult, {case['activation']}: {rate}")
-    step = stored["speed"]["step"]
-    lines.append(
-        f"- a certified step of 28 - 32 - 2 on a batch of 256: {step['ratio_64_rows']} plain steps "
-        f"with 64 rows penalised, {step['ratio_256_rows']} with all"
-    )
-    hunt = record("hunt")["totals"]
-    million = {name: f"{hunt[name] / 1e6:.0f} million" for name in hunt if "points" in name}
-    lines.append(
-        f"- {hunt['broken']} counter-examples in {hunt['rows']} rows of {hunt['networks']} "
-        f"networks: {million['points']} random points in the claimed regions, "
-        f"{million['grid_points']} on grids, `MinimumNorm` at {hunt['minimum_norm_rows']} rows "
-        f"(fast) and {hunt['standard_minimum_norm_rows']} (standard), `StrongAttack` at "
-        f"{hunt['strong_rows']} (thorough) and {hunt['standard_strong_rows']} (standard); nearest: "
-        f"{hunt['closest']:.4f} of an attacked radius"
-    )
-    lines.append(
-        f"- beyond the radius, what `precision_at` proves: {million['partial_points']} points, "
-        f"`StrongAttack` (fast) at {hunt['partial_rows']} rows"
-    )
-    return "\n".join(lines)
 
 
 def steps() -> str:
