@@ -1,7 +1,8 @@
 """Proofs of a top k beside auto_LiRPA's bounds of Jacobians: writes perf/records/others.json.
 
-`python perf/others.py` takes some minutes of one core; `--quick` one, unrecorded. auto_LiRPA is no
-part of r2et and is measured where it can be imported: take its source from
+`python perf/others.py` takes some minutes of one core; `--quick` one, unrecorded; `--units`
+measures bounds of single units anew and leaves the rest. auto_LiRPA is no part of r2et and is
+measured where it can be imported: take its source from
 https://github.com/Verified-Intelligence/auto_LiRPA and put its folder, and `appdirs`, on
 PYTHONPATH. Version 0.7.1 asks for torch below 2.9; the parts used here ran unchanged with 2.13.
 
@@ -37,7 +38,7 @@ from r2et.explain import Gradient
 from r2et.models import MLP
 from r2et.rank import precision_at_k, ranking
 from r2et.region import L2, Linf
-from recording import save
+from recording import load_record, save
 
 ACTIVATIONS = ("relu", "tanh", "sigmoid")
 LIMIT, TOLERANCE = 10.0, 2e-3
@@ -243,6 +244,44 @@ def compared(activation: str, depth: int, norm: str, rows: int, theirs: bool) ->
     return entry
 
 
+def single_units(count: int = 4000) -> dict[str, Any]:
+    """Bounds of the derivative of one unit, for intervals that end near its inflection point.
+
+    auto_LiRPA takes tangents of a bell-shaped derivative from a table in steps of 0.01.
+    """
+    found = {}
+    for title, unit, inflection in (
+        ("tanh", nn.Tanh(), 0.65848),
+        ("sigmoid", nn.Sigmoid(), 1.31696),
+    ):
+        layers = nn.Linear(1, 1), nn.Linear(1, 1)
+        for layer in layers:
+            layer.weight.data.fill_(1.0)
+            layer.bias.data.fill_(0.0)
+        model = nn.Sequential(layers[0], unit, layers[1]).eval().requires_grad_(False)
+        generator = torch.Generator().manual_seed(0)
+        radius = 0.001 + 0.05 * torch.rand(count, generator=generator)
+        end = 0.06 * torch.rand(count, generator=generator) - 0.03
+        x = (end - inflection - radius)[:, None]
+        low, high = JacobianBounds(model, x, "linf", False)(radius, torch.arange(count))
+        steps = torch.linspace(-1, 1, 1001, dtype=torch.float64) * (1 - 1e-6)
+        points = x.double() + radius.double()[:, None] * steps
+        wide = deepcopy(model).double()
+        values = gradients(wide, points.view(-1, 1)).view(points.shape)
+        excess = torch.maximum(low - values, values - high).amax(1)
+        missed = excess > 1e-6
+        found[title] = {
+            "intervals": count,
+            "missed": int(missed.sum()),
+            "empty": int((low > high + 1e-6).sum()),
+            "ends_past_inflection": [
+                round(float(f(end[missed])), 4) for f in (torch.amin, torch.amax)
+            ],
+            "excess": round(float(excess.max()), 5),
+        }
+    return found
+
+
 def main() -> None:
     """Measure, print, record."""
     torch.set_num_threads(1)
@@ -256,6 +295,11 @@ def main() -> None:
     except ImportError:
         version = None
         print("auto_LiRPA: not importable; see the first lines of perf/others.py. Ours alone:")
+    if "--units" in sys.argv[1:]:
+        units = single_units()
+        print(units)
+        save("others", load_record("others") | {"units": units})
+        return
     cases = []
     for activation in ACTIVATIONS:
         for depth in (1, 2, 3):
@@ -265,6 +309,7 @@ def main() -> None:
                 print(cases[-1], flush=True)
     if not quick and version is not None:
         found = {"k": K, "auto_LiRPA": version, "points": POINTS, "radii": RADII, "cases": cases}
+        found["units"] = single_units()
         save("others", found)
 
 

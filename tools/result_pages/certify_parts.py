@@ -163,7 +163,17 @@ def certify_floats() -> str:
                 ]
             )
     head = ["activation", "bounds", "rows outside, float32", "float64", "by at most, float32"]
-    return table([*head, "float64", "top k broken"], rows)
+    lines = [table([*head, "float64", "top k broken"], rows), ""]
+    for activation, unit in stored["units"].items():
+        last = unit["ends_past_inflection"][1]
+        lines.append(
+            f"- auto_LiRPA's bounds of the derivative of one {activation} unit, over "
+            f"{unit['intervals']} intervals that end within 0.03 of its left inflection point: "
+            f"{unit['missed']} miss a value, by up to {unit['excess']:.2g}, and all of these end no "
+            f"more than {last:g} past that point; {unit['empty']} have a lower bound above the "
+            "upper one"
+        )
+    return "\n".join(lines)
 
 
 def certify_hunt() -> str:
