@@ -169,8 +169,8 @@ def certify_floats() -> str:
         lines.append(
             f"- auto_LiRPA's bounds of the derivative of one {activation} unit, over "
             f"{unit['intervals']} intervals that end within 0.03 of its left inflection point: "
-            f"{unit['missed']} miss a value, by up to {unit['excess']:.2g}, and all of these end no "
-            f"more than {last:g} past that point; {unit['empty']} have a lower bound above the "
+            f"{unit['missed']} miss a value, by up to {unit['excess']:.2g}, and all of these end "
+            f"at most {last:g} past that point; {unit['empty']} have a lower bound above the "
             "upper one"
         )
     return "\n".join(lines)
