@@ -1,6 +1,6 @@
 """How tight and fast certificates are: writes perf/records/certify.json.
 
-`python perf/certify.py` takes about a quarter of an hour of one core; `--only
+`python perf/certify.py` takes about ten minutes of one core; `--only
 tightness,images,speed` measures some parts anew and leaves the others' figures in the record;
 `--quick` a minute, unrecorded. How sound they are is the matter of hunt.py.
 Bank and COMPAS come from R2ET_DATA, the cache or their sources (see `r2et data`).
