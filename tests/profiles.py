@@ -32,7 +32,6 @@ def passes_thoroughly(folder: str) -> None:
         sys.executable,
         "-m",
         "pytest",
-        "-q",
         "-m",
         "not slow",
         "--timeout",

@@ -41,7 +41,8 @@ def row_numbers(number: Callable[[int], int]) -> Iterator[None]:
 def require(ok: bool, where: str, name: str, expected: str, value: Any) -> None:
     """Raise InputError("{where}: {name} must be {expected}, got {value}.") unless ok."""
     if not ok:
-        raise InputError(printable(f"{where}: {name} must be {expected}, got {describe(value)}."))
+        sentence = f"{where}: {_short(name)} must be {_short(expected)}, got {describe(value)}."
+        raise InputError(printable(sentence))
 
 
 def printable(text: str) -> str:
@@ -67,3 +68,8 @@ def describe(value: Any) -> str:
     text = value if isinstance(value, str) else repr(value)
     text = " ".join(text.split())
     return text if len(text) <= 200 else f"{text[:197]}..."
+
+
+def _short(text: str, longest: int = 1000) -> str:
+    """A part of a sentence, cut where names within it were made to fill the screen."""
+    return text if len(text) <= longest else f"{text[: longest - 3]}..."

@@ -222,6 +222,8 @@ def test_unknown_classes_are_refused(cell, sentence):
         (lambda: Schema(()), "Schema: columns must be at least one Column"),
         (lambda: Schema((PAY, PAY)), r"Schema: columns must be named differently, got \['pay'\]"),
         (lambda: Schema((PAY,), "y", ("a",)), "classes must be two or more distinct texts"),
+        (lambda: Schema((PAY,), "y", ([], [])), "classes must be two or more distinct texts"),
+        (lambda: Column("a", "number", low=0, high=10**400), "Column 'a': low and high must be"),
         (lambda: Schema.from_json({}), "data must be an object with columns"),
         (lambda: Schema.from_json({"columns": [], "format": 9}), "format must be 1, got 9"),
         (

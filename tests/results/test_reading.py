@@ -73,6 +73,8 @@ def changed(path, value):
         (("rows",), [], "rows must be an object, got []."),
         (("summary", "k"), 13, "summary.k must be in 1..12, got 13."),
         (("summary", "k"), True, "summary.k must be in 1..12, got True."),
+        (("summary", "rows"), None, "summary.rows must be how many rows were audited, got None."),
+        (("inputs",), "x", "inputs must be null or an object of objects, got x."),
         (("names",), ["a"], "names must be null or a list of 12, got ['a']."),
         (("scores_shape",), [0, 3], "scores_shape must be a list of positive whole numbers"),
         (("skipped",), ["certified"], "skipped must be a list of objects"),

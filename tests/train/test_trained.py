@@ -79,6 +79,21 @@ def test_a_folder_of_another_kind_is_refused(tmp_path):
         load_trained(tmp_path / "none")
 
 
+@pytest.mark.parametrize(("name", "value"), [("mean", True), ("rows", "long " * 900)])
+def test_a_description_that_was_changed(loans, tmp_path, name, value):
+    data, out = load_table(loans, "default"), tmp_path / "model"
+    fit(None, data, "vanilla", epochs=1, out=out, progress=False, baselines=False)
+    path = out / "model.json"
+    described = json.loads(path.read_text())
+    described["extra"][name] = value
+    path.write_text(json.dumps(described))
+    if name == "rows":
+        assert load_trained(out).seen is None  # as where the file is gone
+    else:
+        with pytest.raises(InputError, match="one that fit or `r2et train` has written, got"):
+            load_trained(out)
+
+
 def test_rows_without_a_schema_cannot_be_read(tmp_path):
     fit(None, data_of((6,)), "vanilla", epochs=1, out=tmp_path, progress=False)
     with pytest.raises(InputError, match=r"^Trained\.read: the model must be one of a table, got"):

@@ -48,8 +48,8 @@ class Schema:
             require(not twice, "Schema", kind, "named differently", twice)
         named = self.target is None or isinstance(self.target, str)
         require(named, "Schema", "target", "a column name or None", self.target)
-        distinct = all(isinstance(c, str) for c in self.classes)
-        distinct &= len(set(self.classes)) == len(self.classes) != 1
+        texts = all(isinstance(c, str) for c in self.classes)
+        distinct = texts and len(set(self.classes)) == len(self.classes) != 1
         require(distinct, "Schema", "classes", "two or more distinct texts", self.classes)
 
     @cached_property

@@ -82,7 +82,7 @@ def cards(summary: Mapping[str, Any]) -> list[dict[str, str]]:
     rows = []
     for title, name, text, other, also in CARDS:
         more = [text] if finite(summary.get(name)) is not None else []
-        if finite(summary.get(other)) is not None:
+        if other and finite(summary.get(other)) is not None:
             more.append(also.format(_page_text(other, summary)))
         rows.append({"title": title, "figure": _page_text(name, summary), "text": "; ".join(more)})
     return rows

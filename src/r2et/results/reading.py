@@ -68,6 +68,9 @@ def check_audit(where: str, audit: Any) -> None:
     k = audit["summary"].get("k")
     n = _size(where, "scores_shape", audit["scores_shape"])
     require(type(k) is int and 0 < k <= n, where, "summary.k", f"in 1..{n}", k)
+    rows = audit["summary"].get("rows")
+    is_valid = type(rows) is int and 0 <= rows < 2**53
+    require(is_valid, where, "summary.rows", "how many rows were audited", rows)
     _check_names(where, audit, n)
     _check_figures(where, audit.get("figures"))
     _check_gates(where, audit.get("gates"))
@@ -76,7 +79,8 @@ def check_audit(where: str, audit: Any) -> None:
     for by in audit.get("grouped_by") or ():
         _check_listed(where, "grouped_by", by["groups"], Subgroup)
     inputs = audit.get("inputs")
-    parts = [inputs.get(name) for name in ("data", "weights")] if inputs else []
+    named = inputs if isinstance(inputs, Mapping) else {}
+    parts = [named.get(name) for name in ("data", "weights")]
     is_valid = all(isinstance(part, Mapping | None) for part in (inputs, *parts))
     require(is_valid, where, "inputs", "null or an object of objects", describe(inputs))
     _check_rows(where, audit["rows"])

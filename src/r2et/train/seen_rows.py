@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import os
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -143,7 +144,7 @@ class SeenRows:
     @classmethod
     def load(cls, path: Path) -> SeenRows | None:
         """What `save` wrote; None where the file is gone."""
-        if not path.is_file():
+        if not os.path.isfile(path):  # unlike the method of Path, False for what no file can be
             return None
         where, blob = "load_trained", contents("load_trained", path)
         whole = path.stem == f"rows-{hashlib.sha256(blob).hexdigest()[:16]}"

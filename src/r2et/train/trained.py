@@ -75,7 +75,9 @@ def load_trained(folder: str | os.PathLike[str]) -> Trained:
     seen = None if name is None else SeenRows.load(folder_path("load_trained", folder) / str(name))
     try:
         trained = described(model, extra, seen)
-        _ = trained.mean, trained.baselines
+        mean, _ = trained.mean, trained.baselines
+        if mean is not None and mean.ndim != 1:
+            raise ValueError("mean")
     except InputError:
         raise
     except (TypeError, ValueError, KeyError, AttributeError, OverflowError, RuntimeError) as error:
