@@ -111,7 +111,13 @@ def quick(short_attacks):  # noqa: ARG001
     MEASURES.update(known)
 
 
-@pytest.mark.parametrize("page", WITH_CODE, ids=name)
+def run_by(page):
+    """A page as a parameter; long ones are slow."""
+    long = page.name in ("training.md", "tour.md")
+    return pytest.param(page, id=name(page), marks=pytest.mark.slow if long else ())
+
+
+@pytest.mark.parametrize("page", [run_by(page) for page in WITH_CODE])
 def test_code_runs(page, materials, quick):  # noqa: ARG001
     if page.name == "tour.md":
         toured()

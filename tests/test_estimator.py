@@ -320,6 +320,7 @@ def halves(table):
     return model, (x[:150], y[:150]), (x[150:300], y[150:300])
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("short_attacks")
 def test_audit_leaves_out_the_rows_of_fit(halves):
     model, (x, y), (others, labels) = halves

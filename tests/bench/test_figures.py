@@ -277,6 +277,7 @@ def test_a_file_that_is_no_panel():
         Panel.from_json("{}", "f.json")
 
 
+@pytest.mark.slow
 def test_figures_measured_on_a_small_table(tmp_path):
     grid = replace(GRID, recipes=("vanilla",), seeds=1)
     for name in ("figure2", "figure7", "figure8", "lengths"):

@@ -39,6 +39,7 @@ def test_two_processes_give_the_weights_of_one(tmp_path, name):
     assert all(torch.equal(folder[key], two["weights"][key]) for key in folder)
 
 
+@pytest.mark.slow
 def test_a_fabric_of_one_process_gives_the_same_bits(tmp_path):
     main(str(tmp_path / "plain.pt"), "r2et")
     run([sys.executable, str(SCRIPT), str(tmp_path / "fabric.pt"), "r2et", "fabric"])

@@ -34,6 +34,7 @@ def slowly(handler, server):
     serve(handler, server)
 
 
+@pytest.mark.slow
 def test_two_processes_fetch_once_and_both_succeed(server):
     server.contents["f"] = BODY
     server.script = [slowly]
