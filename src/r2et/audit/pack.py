@@ -65,14 +65,14 @@ class Pack:
         writes a manifest anew could have changed them. Another version of r2et words them
         otherwise; then they are not compared, and are listed as that.
         """
-        found = compare_results(self.audit.result, again.result, tolerance)
+        comparison = compare_results(self.audit.result, again.result, tolerance)
         then = self.repeat.get("environment")
-        found = found.made(then, environment())
+        comparison = comparison.made(then, environment())
         wrote = then.get("r2et") if isinstance(then, Mapping) else None
         if wrote != __version__:
-            return found.uncompared(dict.fromkeys(READ, f"of r2et {wrote}"))
+            return comparison.uncompared(dict.fromkeys(READ, f"of r2et {wrote}"))
         pages = _pages(self.audit.result, self._name)
-        return found.compared(READ_PART, {n: self.members[n] == pages[n] for n in READ})
+        return comparison.compared(READ_PART, {n: self.members[n] == pages[n] for n in READ})
 
     @property
     def _name(self) -> str:

@@ -130,8 +130,8 @@ def _source(spec: str) -> dict[str, bytes]:
     """The text of a factory's module, to be read by people; it is never imported from a pack."""
     module = spec.partition(":")[0]
     try:
-        found = inspect.getsourcefile(__import__(module, fromlist=["_"]))
-        content = Path(found or "").read_bytes()
+        source = inspect.getsourcefile(__import__(module, fromlist=["_"]))
+        content = Path(source or "").read_bytes()
     except (ImportError, OSError, TypeError):
         return {}
     name = f"{module.rpartition('.')[2]}.py.txt"

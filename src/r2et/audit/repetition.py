@@ -95,8 +95,8 @@ class VerifyCommand:
             # What a stopped audit leaves, and all else that is written, goes with this folder.
             outputs: dict[str, str | None] = {"--json": str(folder / "audit.json")}
             again, _ = request.run(outputs, note=note, **_run(repeat), **settings)
-        found = pack.compare(again, tolerance=self.tolerance)
-        return replace(found, pack={"members": len(pack.members), "date": _date(pack)})
+        comparison = pack.compare(again, tolerance=self.tolerance)
+        return replace(comparison, pack={"members": len(pack.members), "date": _date(pack)})
 
     def _model(self, pack: Pack, folder: Path) -> tuple[str, str | None]:
         """What to open as the model, and the file of its weights; the pack's files are written."""

@@ -162,10 +162,10 @@ def _told(result: AuditResult) -> dict[str, Any]:
     """What an audit tells of its model, as JSON holds it."""
     whole: dict[str, Any] = json.loads(json.dumps(result))
     sources = whole.get("inputs") or {}
-    told = {name: value for name, value in whole.items() if name not in OF_THE_RUN}
-    told["settings"] = {n: v for n, v in told["settings"].items() if n != OF_THE_CLOCK}
-    told["inputs"] = {name: _digest(sources.get(name)) for name in ("data", "weights")}
-    return told
+    compared = {name: value for name, value in whole.items() if name not in OF_THE_RUN}
+    compared["settings"] = {n: v for n, v in compared["settings"].items() if n != OF_THE_CLOCK}
+    compared["inputs"] = {name: _digest(sources.get(name)) for name in ("data", "weights")}
+    return compared
 
 
 def _digest(source: Any) -> Any:

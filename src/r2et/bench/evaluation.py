@@ -59,7 +59,7 @@ def evaluate(
     require(isinstance(model, nn.Module), WHERE, "model", "a torch.nn.Module", type(model).__name__)
     benchmark = find_benchmark(data)
     require(benchmark.is_table, WHERE, "data", "a table of the benchmark", data)
-    said = check_reported(reported)
+    claimed = check_reported(reported)
     rows = benchmark.load()
     _check_fits(model, rows.test.x[:1], int(rows.train.y.max()) + 1)
     began, numbers, settings = time.monotonic(), {}, {}
@@ -73,7 +73,7 @@ def evaluate(
             except InputError as error:  # such as an operator that no proof is known for
                 results[column.kind] = Record({}, failed=str(error))
             settings[column.kind] = plain(kind.settings(benchmark))
-        numbers[column.key] = gathered(column, [results[column.kind]], said.get(column.key))
+        numbers[column.key] = gathered(column, [results[column.kind]], claimed.get(column.key))
     made = {
         "r2et": __version__,
         "torch": torch.__version__,
@@ -95,8 +95,8 @@ def claim_lines(claim: Claim) -> list[str]:
         measured = values.failed or (
             "not measured" if values.mean is None else shown(column, values)
         )
-        said = "" if values.reported is None else f" (reported {values.reported:g})"
-        lines.append(f"{column.key:14}{measured}{said}")
+        beside = "" if values.reported is None else f" (reported {values.reported:g})"
+        lines.append(f"{column.key:14}{measured}{beside}")
     return lines
 
 

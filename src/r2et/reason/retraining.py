@@ -41,13 +41,13 @@ def agreement(models: Sequence[Any], rows: Any, **settings: Any) -> dict[str, An
     require(len(models) > 1, WHERE, "models", "two or more", len(models))
     every = not settings.get("only_decided", False)
     require(every, WHERE, "only_decided", "left out where several models decide", True)
-    told = [reasons(model, rows, **settings) for model in models]
-    pairs = [difference(a, b).summary() for a, b in combinations(told, 2)]
+    by_model = [reasons(model, rows, **settings) for model in models]
+    pairs = [difference(a, b).summary() for a, b in combinations(by_model, 2)]
     means: dict[str, Any] = {"models": len(models), "pairs": len(pairs), "rows": pairs[0]["rows"]}
     for name in ("changed_share", "decision_changed_share", "shared"):
         values = [pair[name] for pair in pairs if pair[name] is not None]
         means[name] = sum(values) / len(values) if values else None
-    people = list(zip(*told, strict=True))
+    people = list(zip(*by_model, strict=True))
     alike = [own for own in people if len({person.decision for person in own}) == 1]
     same = [own for own in alike if len({frozenset(person.columns) for person in own}) == 1]
     ends = share_interval(len(same), len(alike)) if alike else None

@@ -119,7 +119,7 @@ def trained_reasons(
             return None
         region = Feasible(data.schema, moves=data.schema.usual_moves(data.train.x))
     k = most_reasons(data) if k is None else k
-    told = reasons(
+    result = reasons(
         load_trained(folder),
         data.test.x[:rows],
         k=k,
@@ -127,9 +127,9 @@ def trained_reasons(
         region=region,
         progress=progress,
     )
-    shares = {name: float(share or 0.0) for name, share in told.shares().items()}
-    sets = len({frozenset(person.columns) for person in told})
-    return TrainedReasons(len(told), k, toward, str(told.changes), **shares, sets=sets)
+    shares = {name: float(share or 0.0) for name, share in result.shares().items()}
+    sets = len({frozenset(person.columns) for person in result})
+    return TrainedReasons(len(result), k, toward, str(result.changes), **shares, sets=sets)
 
 
 def most_reasons(data: Data) -> int:
