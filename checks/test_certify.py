@@ -29,13 +29,15 @@ def test_no_attack_beats_a_proof(case):
 @pytest.mark.parametrize("case", RECORD["images"], ids=name)
 def test_no_attack_beats_a_proof_of_pictures(case):
     assert all(0 <= value < 1 for value in case["ratio"].values())
-    assert closest(case) >= (0.5 if case["kind"] == "cnn" else 0)
+    assert closest(case) >= (0.95 if case["kind"] == "cnn" else 0.6)
 
 
 @pytest.mark.parametrize("case", [c for c in CASES if c["layers"] == 1], ids=name)
 def test_one_layer_is_tight(case):
-    easy = case["activation"] == "leaky_relu" and case["kind"] != "gap"
-    assert closest(case) >= (0.95 if easy else 0.6)
+    floor = 0.95 if case["activation"] == "leaky_relu" else 0.6
+    if (case["data"], case["kind"], case["activation"]) == ("adult", "gap", "leaky_relu"):
+        floor = 0.87  # its radii, the largest of all, cross many kinks
+    assert closest(case) >= floor
     assert {"vanilla", "r2et", "gap"} == {c["kind"] for c in CASES if c["layers"] == 1}
 
 
@@ -66,7 +68,7 @@ def test_certificates_are_fast():
     large = [case for case in RECORD["speed"]["certify"] if case["rows"] == 1000]
     assert large
     # Symbols, in smooth networks, are a closer look for a few times the work.
-    limits = {"leaky_relu": 2, "softplus": 10}
+    limits = {"leaky_relu": 2, "softplus": 5}
     assert all(case["seconds"] < limits[case["activation"]] for case in large)
 
 

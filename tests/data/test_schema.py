@@ -253,3 +253,10 @@ def test_unknown_classes_are_refused(cell, sentence):
 def test_bad_schemas_get_one_sentence(make, sentence):
     with pytest.raises(InputError, match=sentence):
         make()
+
+
+def test_a_label_that_fills_the_screen_is_cut():
+    long = Column("job", "category", categories=("x" * 9000, "cook"))
+    with pytest.raises(InputError) as caught:
+        Schema((long,)).encode({"job": ["diver"]})
+    assert len(str(caught.value)) < 2000

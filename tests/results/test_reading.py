@@ -124,3 +124,10 @@ def test_an_error_about_hostile_content_is_one_printable_line():
     with pytest.raises(InputError) as caught:
         page([{"format": HOSTILE + "\n\x1b[2J"}], "page.html")
     assert str(caught.value).isprintable()
+
+
+def test_a_figure_without_a_name_is_no_figure(tmp_path):
+    audit = tabular()
+    audit["summary"][""] = 0.5
+    page([audit], tmp_path / "page.html")
+    assert (tmp_path / "page.html").is_file()
