@@ -40,7 +40,10 @@ def attacked(attack=None, model=MODEL, explainer=None, x=X, k=2, **rest):
         (lambda: ERAttack(1.0), "ERAttack: region must be a Region, got 1.0."),
         (lambda: ERAttack(steps=0), "ERAttack: steps must be a positive whole number, got 0."),
         (lambda: ERAttack(step_size=-1), "ERAttack: step_size must be positive, got -1."),
-        (lambda: ERAttack(keep="first"), "ERAttack: keep must be best or last, got first."),
+        (
+            lambda: ERAttack(keep="first"),
+            "ERAttack: keep must be best, last or last_kept, got first.",
+        ),
         (lambda: ERAttack(norm="l1"), "ERAttack: norm must be l2 or linf, got l1."),
         (
             lambda: ERAttack(constraint="kl"),

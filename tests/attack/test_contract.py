@@ -25,6 +25,7 @@ SHORT = {"steps": 8, "step_size": 0.1}
 ATTACKS = {
     "er": ERAttack(REGION, **SHORT),
     "er, last": ERAttack(REGION, **SHORT, keep="last"),
+    "er, last kept": ERAttack(REGION, **SHORT, keep="last_kept"),
     "er, soft": ERAttack(REGION, **SHORT, rho=5.0),
     "er, gda": ERAttack(REGION, **SHORT, constraint="gda"),
     "er, hedge": ERAttack(REGION, **SHORT, constraint="hedge"),

@@ -257,6 +257,23 @@ def test_one_run_gives_the_best_and_the_last(through):
     assert not bool(last.kept.all())
 
 
+def test_the_last_point_with_its_prediction_kept():
+    """Against attacks of every shorter length, whose last points are this one's way."""
+    model, x = make(lambda: mlp(act="tanh")), randn(40, 6)
+    attack = ERAttack(L2(6.0), steps=20, step_size=0.3, keep="last_kept")
+    expected, reached = x.clone(), torch.zeros(40, dtype=torch.bool)
+    for steps in range(1, 21):
+        last = replace(attack, steps=steps, keep="last")(model, Gradient(), x, k=2)
+        expected[last.kept] = last.x_adv[last.kept]
+        reached |= last.kept
+    result = attack(model, Gradient(), x, k=2)
+    torch.testing.assert_close(result.x_adv, expected)
+    assert result.kept.all()
+    assert reached.any()
+    assert not last.kept.all()  # there is something to keep
+    assert (result.precision[~last.kept] < 1).any()  # which "last" counts as unmoved
+
+
 def test_minimum_norm_asks_the_strong_attack_about_the_given_target(monkeypatch):
     """Nothing but StrongAttack searches: what it finds for the rows left over is taken over."""
     model, x = make(lambda: mlp(classes=3)), randn(12, 6)

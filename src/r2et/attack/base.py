@@ -43,7 +43,8 @@ class Attack(Configurable, ABC):
 
     Args:
         region: where x' may lie, by default L2(1.0).
-        keep: the "best" point an attack passes, or, as in the papers, its "last".
+        keep: the "best" point an attack passes; its "last", as in the papers, where a row whose
+            prediction that changes counts as unmoved; or the last before that, "last_kept".
         flip_below: when a row counts as flipped (1: any feature left the top k; the papers take 0.8
             for images and graphs).
         chunk: rows attacked together; by default as many as hold 2^18 input numbers.
@@ -55,7 +56,7 @@ class Attack(Configurable, ABC):
 
     region: Region = field(default=L2(1.0))
     _: KW_ONLY
-    keep: Literal["best", "last"] = "best"
+    keep: Literal["best", "last", "last_kept"] = "best"
     flip_below: float = 1.0
     chunk: int | None = None
     progress: bool = False
@@ -63,7 +64,8 @@ class Attack(Configurable, ABC):
     def __post_init__(self) -> None:
         where = type(self).__name__
         require(isinstance(self.region, Region), where, "region", "a Region", self.region)
-        require(self.keep in ("best", "last"), where, "keep", "best or last", self.keep)
+        is_valid = self.keep in ("best", "last", "last_kept")
+        require(is_valid, where, "keep", "best, last or last_kept", self.keep)
         is_valid = type(self.flip_below) in (int, float) and 0 < self.flip_below <= 1
         require(is_valid, where, "flip_below", "in (0, 1]", self.flip_below)
         require(type(self.progress) is bool, where, "progress", "True or False", self.progress)

@@ -43,13 +43,16 @@ class Proposal(NamedTuple):
 
 
 class Judge:
-    """Keeps, for each row, the best, nearest or last proposal that holds its prediction.
+    """Keeps, for each row, the best, nearest or last proposal.
+
+    One that does not hold the prediction is reported as the clean row.
 
     Args:
         problem: the rows under attack.
         keep: "best", the smallest P@k; "margin", the same, and among equals the one nearest to
             losing one more (`value` is then the problem's `keys`); "nearest", the smallest distance
-            at which P@k is below 1; "last".
+            at which P@k is below 1; "last", whatever it predicts; "last_kept", the last that holds
+            the prediction.
         flip_below: the P@k below which a row counts as flipped.
     """
 
@@ -98,7 +101,12 @@ class Judge:
     def take(self, points: Tensor, rows: Tensor, value: Tensor) -> None:
         """Keep of points (m * A, ...) with values (m, A) those that this judge is to keep."""
         value, pick = value.min(0)  # the best of several points for one row
-        better = torch.ones_like(pick).bool() if self.keep == "last" else value < self.value[rows]
+        if self.keep == "last":
+            better = torch.ones_like(pick).bool()
+        elif self.keep == "last_kept":
+            better = value < torch.inf
+        else:
+            better = value < self.value[rows]
         chosen = better.nonzero().flatten()
         if len(chosen):
             self.x_adv[rows[chosen]] = points[pick[chosen] * len(rows) + chosen]
