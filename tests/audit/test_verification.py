@@ -9,6 +9,7 @@ from audits import tabular
 from r2et.audit import Audit, pack
 from r2et.audit.verification import compare_results, is_close
 from r2et.errors import InputError
+from r2et.results.archive import write_archive
 
 
 def changed(**summary):
@@ -113,3 +114,21 @@ def test_pages_of_another_version_are_listed_and_not_compared(tmp_path, monkeypa
     assert found.bit_equal
     assert "  not compared: page.html (of r2et 9.9)\n" in str(found)
     assert set(found.to_dict()["left_out"]) == {"page.html", "rows.csv", "model-card.md"}
+
+
+def test_a_pdf_is_vouched_for_only_where_it_is_printed_again(tmp_path, monkeypatch):
+    def prints(content, reason=None):
+        monkeypatch.setattr(pack, "printed", lambda _: pack.Printed(content, reason))
+
+    path, audit = tmp_path / "evidence.zip", Audit(tabular())
+    prints(b"%PDF-1")
+    assert audit.to_pack(path) is None
+    opened = pack.open_pack(path)
+    assert opened.compare(audit).left_out == {}
+    forged = tmp_path / "forged.zip"
+    write_archive("test", forged, {**opened.members, "page.pdf": b"%PDF-2"})
+    line = "  not compared: page.pdf (the browser here prints other bytes: read page.html, or"
+    assert str(pack.open_pack(forged).compare(audit)).endswith(f"\n{line} print it again)")
+    prints(None, "no browser here")
+    line = "  not compared: page.pdf (not printed again: no browser here; page.html is what was"
+    assert str(opened.compare(audit)).endswith(f"\n{line} checked)")

@@ -80,6 +80,10 @@ def test_other_figures_and_other_weights(program, strange, given, tmp_path):
         code, out, _ = verify("page.zip", *options)
         assert code == 3
         assert f"DIFFERENT: {name}: other bytes in the pack, made of audit.json now" in out
+    write_archive("test", "more.zip", {**opened.members, "letter.html": b"all is well"})
+    code, _, err = verify("more.zip", *options)
+    expected = "verify: PACK must be of members that r2et writes, got letter.html.\n"
+    assert (code, err) == (2, expected)
     blob = bytearray(opened.members["model/weights.safetensors"])
     blob[-1] ^= 1
     changed = {**opened.members, "model/weights.safetensors": bytes(blob)}

@@ -30,6 +30,8 @@ AUDIT, PAGE, PDF, ROWS = "audit.json", "page.html", "page.pdf", "rows.csv"
 CARD, REPEAT, MODEL = "model-card.md", "repeat.json", "model/"
 NEEDED = (AUDIT, PAGE, ROWS, CARD, REPEAT)
 READ, READ_PART = (PAGE, ROWS, CARD), "page, rows and card"  # made of AUDIT, for people
+# Another browser, other fonts, or another hand.
+OTHER_PRINT = "the browser here prints other bytes: read page.html, or print it again"
 # Whose versions can change a figure.
 PACKAGES = ("torch", "numpy", "scipy", "scikit-learn", "pandas", "pyarrow", "captum", "clarabel")
 
@@ -63,16 +65,31 @@ class Pack:
 
         The page, the card and the rows, which people read, must be those of audit.json: whoever
         writes a manifest anew could have changed them. Another version of r2et words them
-        otherwise; then they are not compared, and are listed as that.
+        otherwise; then they are not compared, and are listed as that. So is a PDF, unless the
+        browser here prints the very same one.
         """
         comparison = compare_results(self.audit.result, again.result, tolerance)
         then = self.repeat.get("environment")
         comparison = comparison.made(then, environment())
         wrote = then.get("r2et") if isinstance(then, Mapping) else None
         if wrote != __version__:
-            return comparison.uncompared(dict.fromkeys(READ, f"of r2et {wrote}"))
+            names = [name for name in (*READ, PDF) if name in self.members]
+            return comparison.uncompared(dict.fromkeys(names, f"of r2et {wrote}"))
         pages = _pages(self.audit.result, self._name)
-        return comparison.compared(READ_PART, {n: self.members[n] == pages[n] for n in READ})
+        parts = {n: self.members[n] == pages[n] for n in READ}
+        comparison = comparison.compared(READ_PART, parts)
+        reason = self._other_print(pages[PAGE].decode())
+        return comparison if reason is None else comparison.uncompared({PDF: reason})
+
+    def _other_print(self, page: str) -> str | None:
+        """Why nothing is known of the PDF; None where it is the page's print, or there is none."""
+        if PDF not in self.members:
+            return None
+        paper = printed(page)
+        if paper.content is None:
+            return f"not printed again: {paper.reason}; page.html is what was checked"
+        same = paper.content == self.members[PDF]
+        return None if same else OTHER_PRINT
 
     @property
     def _name(self) -> str:
@@ -135,6 +152,9 @@ def open_pack(path: str | os.PathLike[str], *, where: str = "open_pack") -> Pack
     members = read_archive(where, path)
     for name in NEEDED:
         require(name in members, where, "PACK", f"one that holds {name}", "none")
+    for name in members:
+        is_known = name in (*NEEDED, PDF) or name.startswith(MODEL)
+        require(is_known, where, "PACK", "of members that r2et writes", name)
     result = _parsed(where, AUDIT, members[AUDIT])
     check_audit(f"{where}: {AUDIT}", result)
     repeat = _parsed(where, REPEAT, members[REPEAT])
