@@ -1,4 +1,6 @@
-"""A network that starts at a logistic regression is never returned where it is clearly below it."""
+"""A network made for a table is never returned where it is clearly below logistic regression."""
+
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -8,10 +10,14 @@ from r2et.certify import IntervalCertifier
 from r2et.data import load_table
 from r2et.explain import Gradient
 from r2et.metrics import split_auc
-from r2et.models import MLP, HingeMLP, TableMLP
-from r2et.train import fit, recipe
-from r2et.train.defaults import scheduled, table_network, usual_epochs
-from r2et.train.linear_floor import linear_weights
+from r2et.models import MLP, HingeMLP, TableMLP, smooth
+from r2et.models.weights import copied_weights
+from r2et.train import fit, linear_floor, recipe
+from r2et.train.baselines import logistic_regression
+from r2et.train.defaults import START_C, scheduled, table_network, usual_epochs
+from r2et.train.linear_floor import keep_above, linear_weights
+from r2et.train.loop import State
+from r2et.train.run import train
 
 
 def table(rows=400):
@@ -35,7 +41,7 @@ def test_the_logistic_regression_is_kept_where_training_ruins_it(tmp_path):
     ):
         done = fit(None, data, HEAVY, out=tmp_path, **QUICK)
     linear = table_network(data, HEAVY)
-    linear.load_state_dict(linear_weights(linear))
+    linear.load_state_dict(linear_weights(linear, data, None))
     torch.testing.assert_close(done.model(data.test.x), linear(data.test.x))
     assert done.record["epoch_kept"] == 0
     assert done.record["auc"] == split_auc(linear, data.val)
@@ -54,7 +60,76 @@ def test_what_is_as_good_or_was_given_stays():
     assert fit(MLP(8), data, HEAVY, **QUICK).record["epoch_kept"] > 0
     assert fit(HingeMLP(8), data, HEAVY, **QUICK).record["epoch_kept"] > 0
     assert fit(None, data, HEAVY, keep="last", **QUICK).record["epoch_kept"] == 6
-    assert linear_weights(MLP(8)) is None
+    for other in (MLP(8, activation="tanh"), MLP(8, ()), MLP(8, (1,)), smooth(MLP(8), 1.0)):
+        assert linear_weights(other, data, None) is None
+
+
+@pytest.mark.parametrize("widths", [(2,), (32,), (9, 4)])
+def test_an_mlp_carries_a_logistic_regression_and_its_proof(widths):
+    data = table()
+    network = MLP(8, widths).double().eval()
+    network.load_state_dict(linear_weights(network, data, None))
+    x = torch.cat([data.test.x, data.test.x + 0.9, data.test.x - 0.9]).double()
+    expected = logistic_regression(data.train.x, data.train.y, c=START_C).logits(x)
+    torch.testing.assert_close(network(x), expected)
+    radius = IntervalCertifier(limit=0.9)(network, Gradient(), data.test.x.double(), k=2).radius
+    assert bool((radius >= 0.89).all())
+
+
+@pytest.mark.parametrize("name", ["certified-reasons", "r2et-reasons", "r2et-ball"])
+def test_every_penalised_recipe_has_the_floor(name, tmp_path):
+    data = table(rows=1000)
+    ruined = recipe(name, loss_weight=0.0, lr=3.0)
+    settings = {"k": 2, "epochs": 6, "progress": False, "baselines": False}
+    with pytest.warns(UserWarning, match="that is what is kept"):
+        done = fit(None, data, ruined, **settings)
+    linear = logistic_regression(data.train.x, data.train.y, c=START_C)
+    odds = linear.logits(data.test.x).diff(dim=1)
+    torch.testing.assert_close(
+        done.model(data.test.x).diff(dim=1).double(), odds, atol=1e-4, rtol=1e-4
+    )
+    with pytest.warns(UserWarning, match="that is what is kept"):
+        run = train(data, ruined, tmp_path, k=2, epochs=6, baselines=False)
+    assert run.report.distinct_top_k == 1
+
+
+@pytest.mark.parametrize(
+    ("network", "drop", "kept"),
+    [
+        (MLP(8), (0.03, 0.04), True),
+        (MLP(8), (0.03, 0.08), False),
+        (MLP(8), (0.009, 0.002), False),  # sure, and cheap
+        (HingeMLP(8), (0.03, 0.04), False),
+        (HingeMLP(8), (0.009, 0.002), True),
+    ],
+)
+def test_what_does_not_begin_there_gives_way_to_one_standard_error(
+    network, drop, kept, monkeypatch
+):
+    monkeypatch.setattr(linear_floor, "auc_drop", lambda *_: drop)
+    own = copied_weights(network)
+    loop = SimpleNamespace(model=network, data=table(), kept=own, state=State(kept_epoch=4))
+    if kept:
+        with pytest.warns(UserWarning, match="that is what is kept"):
+            assert keep_above(loop, copied_weights(network))
+    else:
+        assert not keep_above(loop, copied_weights(network))
+    assert loop.state.kept_epoch == (0 if kept else 4)
+
+
+@pytest.mark.parametrize(("positives", "kept"), [(9, False), (10, True)])
+def test_few_validation_rows_of_a_class_say_nothing(positives, kept, monkeypatch):
+    monkeypatch.setattr(linear_floor, "auc_drop", lambda *_: (0.4, 0.001))
+    data, network = table(), HingeMLP(8)
+    y = torch.zeros_like(data.val.y)
+    y[:positives] = 1
+    few = SimpleNamespace(val=data.val._replace(y=y))
+    loop = SimpleNamespace(model=network, data=few, kept=copied_weights(network), state=State())
+    if kept:
+        with pytest.warns(UserWarning, match="that is what is kept"):
+            assert keep_above(loop, copied_weights(network))
+    else:
+        assert not keep_above(loop, copied_weights(network))
 
 
 def test_a_table_network_without_a_penalty_is_trained_briefly():

@@ -60,15 +60,15 @@ def test_rows_are_usually_off_by_whole_units_of_whole_numbers():
 
 def test_fit_takes_four_reasons_and_the_usual_moves():
     data = credit(200)
-    done = fit(None, data, "r2et-reasons", **QUICK)
+    done = fit(None, data, "r2et-reasons", keep="last", **QUICK)
     penalty = done.record["config"]["recipe"]["penalty"]
     assert penalty["k"] == done.record["k"] == 4
     assert penalty["region"]["name"] == "Feasible"
     own = Feasible(data.schema, moves={"age": 3}, switches=1)
-    other = fit(None, data, "r2et-reasons", region=own, k=2, **QUICK)
+    other = fit(None, data, "r2et-reasons", region=own, k=2, keep="last", **QUICK)
     assert other.record["config"]["recipe"]["penalty"]["region"]["switches"] == 1
     assert other.record["k"] == 2
-    again = fit(None, data, "r2et-reasons", **QUICK)
+    again = fit(None, data, "r2et-reasons", keep="last", **QUICK)
     for a, b in zip(done.model.parameters(), again.model.parameters(), strict=True):
         assert torch.equal(a, b)
 
@@ -85,7 +85,8 @@ def test_training_for_them_widens_their_gaps():
     left = {}
     for weight in (0.0, 1.0):
         settings = recipe("r2et-reasons", weight=weight, toward=0)
-        model = fit(None, few, settings, epochs=6, progress=False, baselines=False).model
+        short = {"epochs": 6, "keep": "last", "progress": False, "baselines": False}
+        model = fit(None, few, settings, **short).model
         left[weight] = float(penalty(model, data.test.x[:400], noise=noise).mean().detach())
     assert left[1.0] < 0.7 * left[0.0]
 

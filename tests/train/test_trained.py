@@ -212,6 +212,7 @@ def test_changes_and_widths_from_text():
         changed("r2et", ["lr=fast"])
 
 
+@pytest.mark.filterwarnings("ignore:fit. the trained network is clearly below")  # after one epoch
 def test_a_recipe_may_know_its_network(loans, tmp_path):
     data, named = open_data(str(loans), "default"), recipe("certified-individual")
     assert fit(None, data, named, epochs=1, progress=False).model.settings["widths"] == [256]

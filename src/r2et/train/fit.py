@@ -116,8 +116,8 @@ def fit(
     `threshold` ("above"; where none is, the best, with a warning). By default, of a table whose
     validation rows have two classes the best, of other data and of a retraining the last. No epoch
     is the best before the penalty has its full strength; of those after, the last within 0.002 of
-    the highest AUC. A HingeMLP made here and clearly below the logistic regression it starts at is
-    not returned: that is, with a warning (r2et.train.linear_floor).
+    the highest AUC. A network made here, penalised and clearly below a logistic regression of the
+    same rows is not returned: that is, with a warning (r2et.train.linear_floor).
 
     out: a folder for checkpoints (every `save_every` seconds, and at Ctrl-C), the record, and the
     trained model (of networks that are not ours, the weights). A later call with the same settings
@@ -177,7 +177,7 @@ def fit(
     chosen = scheduled(chosen, start)
     usual = usual_epochs(start, len(data.train.y), chosen.batch, plain=chosen.penalty is None)
     floored = model is None and chosen.active and keep == "best"
-    linear = linear_weights(start) if floored else None
+    linear = linear_weights(start, data, weights) if floored else None
     settings = TrainingSettings(
         k=k,
         radius=float(radius),

@@ -5,20 +5,20 @@ from __future__ import annotations
 import ast
 import os
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from r2et.data import DATASETS, Data, load, load_table
 from r2et.defaults import RADIUS
 from r2et.errors import require
+from r2et.models.network import check_widths
 from r2et.region import Region
 from r2et.train.baselines import Baselines
-from r2et.train.defaults import default_explainer, default_network, table_network
+from r2et.train.defaults import default_explainer, default_network
 from r2et.train.fit import fit
 from r2et.train.recipe import Recipe, recipe
 from r2et.train.report import Report, report
-from r2et.train.row_weights import row_weights
 from r2et.train.weight_search import WeightSearch
 
 WHERE = "train"
@@ -94,11 +94,10 @@ def train(
     table = data.train.x.ndim == 2
     is_valid = hidden is None or not chosen.linear
     require(is_valid, WHERE, "hidden", "left out for a linear model", hidden)
-    if table:
-        rows = row_weights(data, class_weight)
-        network = table_network(data, chosen, hidden, seed, rows)
-    else:
-        network = default_network(data, hidden, seed)
+    if table and hidden is not None:
+        check_widths("MLP", hidden)
+        chosen = replace(chosen, hidden=tuple(hidden))
+    network = None if table else default_network(data, hidden, seed)
     done = fit(
         network,
         data,
