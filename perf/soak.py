@@ -1,8 +1,9 @@
 """Does memory stay flat? `python perf/soak.py [--minutes 60]`
 
 The same round again and again in one process: train, explain, attack, prove, audit, write the page,
-read it back, give reasons. Resident memory is noted after each round. What a first rounds' caches
-take is no leak: the record compares the last quarter of the rounds with the second.
+read it back, pack it and open the pack, give reasons. Resident memory is noted after each round.
+What a first rounds' caches take is no leak: the record compares the last quarter of the rounds with
+the second.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from typing import Any
 
 import torch
 
-from r2et import audit
+from r2et import audit, reasons
+from r2et.audit import open_pack
 from r2et.data import Data, load
 from r2et.data.dataset import Split
 from r2et.explain import Gradient
@@ -59,6 +61,11 @@ def one_round(data: Data, number: int, folder: Path) -> None:
     result = audit(trained.model, x, y, k=4, region=L2(0.1), budget="fast", seed=number)
     result.to_json(folder / "audit.json")
     page([read_audit(folder / "audit.json")], folder / "page.html")
+    if number % 10 == 0:  # a browser's start for the PDF takes seconds
+        result.to_pack(folder / f"{number}.zip", trained.model)
+        open_pack(folder / f"{number}.zip")
+        (folder / f"{number}.zip").unlink()
+    reasons(trained.model, x, k=2, baseline=0.0, region=L2(0.1)).to_json(folder / "reasons.json")
     thickness(trained.model, x, 4, explainer=Gradient(), region=L2(0.1), samples=8)
 
 

@@ -45,7 +45,7 @@ def test_differences_without_spread():
 def test_interval_is_scipys():
     values = randn(50).double().numpy()
     expected = bootstrap(
-        (values,), np.mean, method="percentile", n_resamples=20_000, rng=np.random.default_rng(1)
+        (values,), np.mean, method="percentile", n_resamples=20_000, random_state=1
     ).confidence_interval
     assert bootstrap_interval(values, samples=20_000) == pytest.approx(tuple(expected), abs=0.01)
 
