@@ -74,7 +74,7 @@ def value(table, data, recipe, key):
     values = claim["numbers"][key]
     if not values["seeds"] or claim["unreliable"] or values["below"]:
         return None
-    return mean(values["seeds"]) * (100 if key in PERCENT else 1)
+    return mean(x * (100 if key in PERCENT else 1) for x in values["seeds"])
 
 
 def column(table, data, key, names):
@@ -220,7 +220,7 @@ def test_who_leads_under_which_attack():
 
 
 def test_what_is_said_of_the_papers_regime():
-    """One epoch, ten and three; near on Adult and Bank; R2ET leads on COMPAS alone."""
+    """One epoch, ten and three; near on Adult and Bank; R2ET leads on COMPAS and a little on two."""
     assert LENGTHS["adult"] == 1
     assert (LENGTHS["bank"], LENGTHS["compas"]) == (10, 3)
     for data in DATASETS:
@@ -228,7 +228,8 @@ def test_what_is_said_of_the_papers_regime():
             max(column("table1-papers", data, "erattack", GROUPS[group]).values())
             for group in ("variants", "others")
         )
-        assert (lead > other + 0.5) is (data == "compas")
+        assert (lead > other + 0.5) is (data != "adult")
+        assert (lead > other + 2) is (data == "compas")
         theirs = max(paper_tables()["table1"][n][data][0] for n in VARIANTS)
         assert (abs(lead - theirs) < 6) is (data != "compas")
         assert lead > value("table1-papers", data, "vanilla", "erattack") + 5

@@ -27,7 +27,7 @@ from r2et.bench.record import Record
 from r2et.bench.registry import BENCHMARKS, dataset_title
 from r2et.bench.result_table import make_table
 from r2et.bench.table_formats import LEGEND, latex, markdown, missing, page, tex
-from r2et.bench.table_plan import COARSE, ResultColumn, TableSpec, gathered, precision
+from r2et.bench.table_plan import COARSE, LOST, ResultColumn, TableSpec, gathered, precision
 from r2et.bench.train_task import TrainTask
 from r2et.errors import InputError
 from r2et.train import RECIPES, fit
@@ -383,6 +383,15 @@ def test_the_numbers_of_a_column_are_those_of_its_seeds():
     assert (values.records, values.reported, values.tied) == (("a", "b"), 0.9, 0.5)
     assert gathered(column, [records[0], Record({}, failed="why")], None).failed == "why"
     assert gathered(column, [Record({}, {"precision": None})], None).failed is not None
+
+
+def test_rows_that_an_attack_loses_put_its_precision_in_doubt():
+    column = precision("P", "er", None)
+    measured = {"precision": 0.9, "precision_rows": [0.8, 1.0], "rows": 2}
+    few, many = (Record({}, {**measured, "sensitivity": lost}, name="a") for lost in (0.02, 0.41))
+    assert gathered(column, [few], None).unreliable == ()
+    assert gathered(column, [few, many], None).unreliable == (LOST.format(0.41),)
+    assert "41% of the rows lost their prediction" in LOST.format(0.41)
 
 
 def test_the_page_names_how_a_retraining_stops():

@@ -174,10 +174,13 @@ def regime_sentence(benchmark: BenchmarkConfig) -> str:
     """How long, by which threshold and with which point of the attack, in the papers' regime."""
     epochs = "one epoch" if benchmark.epochs == 1 else f"{benchmark.epochs} epochs"
     vanilla, threshold = benchmark.published or (0.0, 0.0)
+    point = "last point"
+    if benchmark.attack_keep == "last_kept":
+        point += " at which the prediction is unchanged"
     theirs = f"their {threshold:.2f} is absolute, beside a Vanilla of {vanilla:.2f}"
     return (
         f"The papers' regime: {epochs}, the last above the threshold, which is Vanilla's AUC - "
-        f"{benchmark.slack:g} ({theirs}); the papers' weights; attacks keep their last point."
+        f"{benchmark.slack:g} ({theirs}); the papers' weights; attacks keep their {point}."
     )
 
 

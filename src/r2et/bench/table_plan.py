@@ -17,6 +17,8 @@ from r2et.bench.record import Record
 from r2et.bench.task import BenchTask
 
 WAYS = {False: "scratch", True: "retrained"}
+LOST = "{:.0%} of the rows lost their prediction to the attack and count as unmoved"
+FEW_LOST = 0.02  # of the rows: as many move a mean by less than it is read to
 COARSE = "taken at {} points of the way, so an upper estimate: a swap after the last is not seen"
 
 
@@ -192,6 +194,9 @@ def gathered(column: ResultColumn, records: list[Record], reported: float | None
     if column.value == "adversarial":
         fewest = min(r.measured["points"] for r in records)
         doubts += [COARSE.format(fewest)] if fewest < POINTS else []
+    lost = max(r.measured.get("sensitivity", 0.0) for r in records)
+    if column.rows is not None and lost > FEW_LOST:
+        doubts.append(LOST.format(lost))
     names = tuple(r.name for r in records)
     ties = [r.measured.get("tied_rows", 0) / r.measured.get("rows", 1) for r in records]
     tied = round(max(ties), 4) if column.rows is not None else 0.0
