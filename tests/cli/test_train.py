@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from ctrl_c import hearing_ctrl_c
+from r2et.defaults import MAX_AUC_DROP
 from r2et.train import RECIPES, load_trained
 
 
@@ -31,7 +32,8 @@ def run(program, tmp_path):
     return program("train")
 
 
-USUAL = ("t.csv", "--target", "y", "--k", "2", "--epochs", "2", "-o", "model")
+FOUND = ("t.csv", "--target", "y", "--k", "2", "--epochs", "2", "-o", "model")
+USUAL = (*FOUND, "--no-find-weight")
 
 
 def test_it_trains_stores_and_says_what_came_of_it(run):
@@ -139,6 +141,33 @@ def test_warnings_are_notes(run, tmp_path):
 def test_the_default_recipe_is_one(run):
     assert "certified" in RECIPES
     assert json.loads(run(*USUAL, "--json")[1])["recipe"] == "certified"
+
+
+def test_the_weight_is_found_unless_it_is_given(run):
+    code, out, _ = run(*FOUND, "--recipe", "est-h", "--json")
+    assert code == 0
+    search = json.loads(out)["search"]
+    assert search["max_auc_drop"] == MAX_AUC_DROP
+    weights = [trial["weight"] for trial in search["trials"]]
+    assert {0.0, 0.01} <= set(weights)
+    assert max(weights) == 0.01  # the recipe's own
+    for number, rest in enumerate([("--set", "weight=0.1"), ("--no-find-weight",)]):
+        here = (*FOUND, *rest, "-o", f"other{number}", "--recipe", "est-h", "--json")
+        assert json.loads(run(*here)[1])["search"] is None
+
+
+@pytest.mark.parametrize("recipe", ["vanilla", "at", "linear"])
+def test_a_recipe_without_a_weight_is_trained_once(run, recipe):
+    code, out, _ = run(*FOUND, "--recipe", recipe, "--json")
+    assert code == 0
+    assert json.loads(out)["search"] is None
+
+
+def test_too_few_validation_rows_find_no_weight(run, tmp_path):
+    write(tmp_path / "t.csv", rows=60)
+    code, out, _ = run(*FOUND, "--recipe", "est-h", "--json")
+    assert code == 0
+    assert json.loads(out)["search"] is None
 
 
 INTERRUPTED = """

@@ -28,7 +28,7 @@ def est_h(weight):
 def by_weight(model, *_, **__):
     """In the place of proof and attack, which have tests of their own: the flatter the stabler."""
     size = sum(float(p.detach().square().sum()) for p in model.parameters())
-    return {"proved": None, "attacked": 1 / (1 + size), "distinct": 3}
+    return {"proved": None, "attacked": 100 / (100 + size), "distinct": 3}
 
 
 @pytest.fixture(autouse=True)
@@ -100,6 +100,44 @@ def test_of_equally_stable_weights_the_lightest_is_taken(monkeypatch):
     found = fit(MLP(8), small(), "est-h", max_auc_drop=0.01, **QUICK)
     weights = [t.weight for t in found.search.trials if t.weight]
     assert found.search.chosen == min(weights) < max(weights)
+
+
+def test_almost_as_stable_is_as_stable(monkeypatch):
+    shares = iter([0.5, 0.9, 0.975, 0.985, 0.995, 1.0])
+    monkeypatch.setattr(
+        weight_search,
+        "stability",
+        lambda *_, **__: {"proved": next(shares), "attacked": None, "distinct": 1},
+    )
+    monkeypatch.setattr(weight_search, "auc_drop", lambda *_: (0.0, 0.001))
+    found = fit(MLP(8), small(), est_h(1.0), max_auc_drop=0.01, **QUICK)
+    assert [t.proved for t in found.search.trials] == [0.5, 0.9, 0.975, 0.985, 0.995, 1.0]
+    assert found.search.chosen == 4.0**2  # 0.985: within 0.02 of all
+
+
+def test_no_heavier_weight_is_tried_where_none_is_asked_for(monkeypatch):
+    monkeypatch.setattr(weight_search, "auc_drop", lambda *_: (0.0, 0.001))
+    found = fit(MLP(8), small(), est_h(1.0), max_auc_drop=0.01, heavier=False, **QUICK)
+    assert [t.weight for t in found.search.trials] == [0.0, 1.0]
+    assert found.search.chosen == 1.0
+    drops = iter([(0.0, 0.001), (0.02, 0.001), *[(0.0, 0.001)] * 3])
+    monkeypatch.setattr(weight_search, "auc_drop", lambda *_: next(drops))
+    found = fit(MLP(8), small(), est_h(1.0), max_auc_drop=0.01, heavier=False, **QUICK)
+    assert max(t.weight for t in found.search.trials) == 1.0
+    assert 0.0 < found.search.chosen < 1.0
+
+
+def test_where_stability_is_not_known_the_own_weight_is_the_heaviest_tried(monkeypatch):
+    unknown = {"proved": None, "attacked": None, "distinct": None}
+    monkeypatch.setattr(weight_search, "stability", lambda *_, **__: unknown)
+    drops = iter([(0.0, 0.001)] * 2)
+    monkeypatch.setattr(weight_search, "auc_drop", lambda *_: next(drops))
+    found = fit(MLP(8), small(), est_h(1.0), max_auc_drop=0.01, **QUICK)
+    assert [t.weight for t in found.search.trials] == [0.0, 1.0]
+    assert found.search.chosen == 1.0
+    drops = iter([(0.0, 0.001), (0.02, 0.001), (0.02, 0.001), *[(0.0, 0.001)] * 3])
+    found = fit(MLP(8), small(), est_h(1.0), max_auc_drop=0.01, **QUICK)
+    assert found.search.chosen == max(t.weight for t in found.search.trials if t.met) < 1.0
 
 
 def breaks_above(limit):

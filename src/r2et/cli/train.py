@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from r2et.defaults import PICTURE_RECIPE, RADIUS, RECIPE
+from r2et.defaults import MAX_AUC_DROP, PICTURE_RECIPE, RADIUS, RECIPE
 from r2et.wording import below_logistic
 
 if TYPE_CHECKING:
@@ -49,6 +49,11 @@ def command(
     max_auc_drop: float = typer.Option(
         None, help="Find the weight: the stablest that costs at most so much validation AUC."
     ),
+    find_weight: bool = typer.Option(
+        True,
+        help="Of a table, take a lighter weight where the recipe's own costs more than "
+        f"{MAX_AUC_DROP:g} of validation AUC.",
+    ),
     moves: str = typer.Option(
         None, help="Of recipes of reasons: changes to train for, in own units, as age=2,hours=2."
     ),
@@ -80,6 +85,7 @@ def command(
         ignored_columns,
         open_data,
         train,
+        usual_drop,
         widths,
     )
 
@@ -116,6 +122,10 @@ def command(
             )
             if test_out is not None:
                 write_part(dataset, test_out, source=data if target else None)
+            given = any(text.startswith("weight=") for text in change)
+            heavier = max_auc_drop is not None
+            if max_auc_drop is None and find_weight and not given:
+                max_auc_drop = usual_drop(dataset, chosen)
             if table:
                 torch.set_num_threads(1)  # a tiny network: threads only get in each other's way
             settings: dict[str, Any] = {
@@ -128,6 +138,7 @@ def command(
                 "baselines": baselines,
                 "class_weight": class_weight,
                 "max_auc_drop": max_auc_drop,
+                "heavier": heavier,
                 "region": region,
             }
             done: TrainingRun | Retraining

@@ -100,6 +100,7 @@ def fit(
     class_weight: Literal["balanced"] | Mapping[str | int, float] | None = None,
     sample_weight: Any = None,
     max_auc_drop: float | None = None,
+    heavier: bool = True,
 ) -> Fit:
     """Train a copy of the model on data.train by a recipe; the model given is left as it is.
 
@@ -130,7 +131,8 @@ def fit(
     every class had as many rows. Penalties look at all rows alike.
     max_auc_drop: find the weight instead of taking the recipe's: of several trainings the stablest
     whose validation AUC is at most this far below that at weight 0 (see WeightSearch); where none
-    is, the most accurate, with a warning.
+    is, the most accurate, with a warning. heavier: look for it beyond the recipe's own weight, too;
+    otherwise that is taken where it keeps to the drop.
     """
     chosen = find_recipe(recipe)
     if max_auc_drop is not None:
@@ -142,6 +144,7 @@ def fit(
             data,
             chosen,
             max_auc_drop,
+            heavier=heavier,
             out=out,
             resume=resume,
             baselines=baselines,

@@ -18,11 +18,10 @@ from r2et.models.weights import copied_weights
 from r2et.train.baselines import logistic_regression
 from r2et.train.defaults import FITTED, START_C, UNLIKELY
 from r2et.train.loop import Loop
-from r2et.train.trial_measures import NORMAL, auc_drop
+from r2et.train.trial_measures import NORMAL, auc_drop, can_tell
 
 WARNING = "fit: the trained network is clearly below a logistic regression of the same rows"
 DEAR = 0.01  # of AUC: what the papers let a penalty cost
-FEW = 10  # rows of a class: of fewer, DeLong's standard error says nothing
 STRAIGHT_ABOVE_0 = ("leaky_relu", "relu")
 
 Weights: TypeAlias = dict[str, Tensor]
@@ -76,12 +75,11 @@ def keep_above(loop: Loop, linear: Weights) -> bool:
 
     Clearly: the 95 % interval of the difference of their validation AUCs leaves out 0. An MLP does
     not begin at the linear function and has to earn its place: there a drop of more than 0.01 that
-    is beyond one standard error is enough. Never where fewer than FEW rows of a class can tell.
+    is beyond one standard error is enough. Never where the validation rows are too few to tell.
     """
     model, val = loop.model, loop.data.val
     y = val.y.cpu()
-    of_class = torch.unique(y, return_counts=True)[1]
-    if len(of_class) < 2 or int(of_class.min()) < FEW:
+    if not can_tell(y):
         return False
     logits = []
     for weights in (linear, loop.kept):

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from r2et.data import DATASETS, Data, load, load_table
-from r2et.defaults import RADIUS
+from r2et.defaults import MAX_AUC_DROP, RADIUS
 from r2et.errors import require
 from r2et.models.network import check_widths
 from r2et.region import Region
@@ -19,7 +19,8 @@ from r2et.train.defaults import default_explainer, default_network
 from r2et.train.fit import fit
 from r2et.train.recipe import Recipe, recipe
 from r2et.train.report import Report, report
-from r2et.train.weight_search import WeightSearch
+from r2et.train.trial_measures import can_tell
+from r2et.train.weight_search import WeightSearch, has_weight
 
 WHERE = "train"
 
@@ -84,12 +85,13 @@ def train(
     baselines: bool = True,
     class_weight: Any = None,
     max_auc_drop: float | None = None,
+    heavier: bool = True,
     region: Region | None = None,
 ) -> TrainingRun:
     """Train the usual network for the data, store it in the folder, and measure it.
 
     baselines: beside logistic regression and boosting on the same rows; tables only.
-    class_weight, max_auc_drop, region: as in fit.
+    class_weight, max_auc_drop, heavier, region: as in fit.
     """
     table = data.train.x.ndim == 2
     is_valid = hidden is None or not chosen.linear
@@ -113,6 +115,7 @@ def train(
         baselines=baselines and table,
         class_weight=class_weight,
         max_auc_drop=max_auc_drop,
+        heavier=heavier,
         region=region,
     )
     record = done.record
@@ -129,6 +132,15 @@ def train(
         search=done.search,
         report=report(done.model, data, k=k, radius=radius, progress=progress, baselines=beside),
     )
+
+
+def usual_drop(data: Data, chosen: Recipe) -> float | None:
+    """What AUC the penalty of a table's recipe may cost; None where no weight is to be found.
+
+    That is where the recipe has none, and where the validation rows are too few to compare by.
+    """
+    is_table = data.train.x.ndim == 2
+    return MAX_AUC_DROP if is_table and has_weight(chosen) and can_tell(data.val.y) else None
 
 
 def changed(name: str, changes: Sequence[str]) -> Recipe:

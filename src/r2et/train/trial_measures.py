@@ -22,6 +22,13 @@ from r2et.region import L2
 PROVED_ROWS, ATTACKED_ROWS = 100, 50  # validation rows that stability is measured on
 MANY_FEATURES = 1000  # beyond, nothing is proved or attacked here
 NORMAL = 1.96  # standard errors to either side: 95 %
+FEW = 10  # rows of a class: of fewer, DeLong's standard error says nothing
+
+
+def can_tell(y: Tensor) -> bool:
+    """Whether rows of classes y (B,) are enough to compare two AUCs by."""
+    rows = torch.unique(y, return_counts=True)[1]
+    return len(rows) > 1 and int(rows.min()) >= FEW
 
 
 def auc_drop(before: Tensor, after: Tensor, y: Tensor) -> tuple[float, float]:

@@ -31,6 +31,7 @@ from r2et.wording import finite
 FACTOR = 4.0  # between weights, while the search goes in one direction
 REACH = 4  # steps by this factor, either way
 HALVINGS = 2  # of the last interval, in logarithms
+TIE = 0.02  # of proved plus attacked share: as stable, on so few rows
 MEASURED = ("proved", "attacked", "distinct")
 TRIALS, TRIAL = "search", "trial.json"
 
@@ -59,8 +60,10 @@ class WeightTrial:
     seconds: float
 
     @property
-    def stability(self) -> float:
-        """The middle of what is proved and what is attacked, by which the choice is made."""
+    def stability(self) -> float | None:
+        """Proved plus attacked share, by which the choice is made; None where neither is known."""
+        if self.proved is None and self.attacked is None:
+            return None
         return (self.proved or 0.0) + (self.attacked or 0.0)
 
 
@@ -103,14 +106,18 @@ class WeightSearch:
         return "\n".join(lines)
 
 
+def has_weight(chosen: Recipe) -> bool:
+    """Whether a penalty is weighed against the loss."""
+    return chosen.penalty is not None and chosen.loss_weight > 0 and not chosen.linear
+
+
 def check_budget(max_auc_drop: Any, chosen: Recipe, data: Data, **fixed: Any) -> None:
     """What a search asks for; fixed: arguments of fit that it sets itself."""
     number = isinstance(max_auc_drop, int | float) and not isinstance(max_auc_drop, bool)
     is_valid = number and 0 <= max_auc_drop < 0.5
     require(is_valid, "fit", "max_auc_drop", "None or a number in [0, 0.5)", max_auc_drop)
-    weighs = chosen.penalty is not None and chosen.loss_weight > 0 and not chosen.linear
     expected = f"left out for {chosen.name}, which has no weight to find"
-    require(weighs, "fit", "max_auc_drop", expected, max_auc_drop)
+    require(has_weight(chosen), "fit", "max_auc_drop", expected, max_auc_drop)
     for name, value in fixed.items():
         require(value in (None, False), "fit", name, "left out with max_auc_drop", value)
     check_data(data, labelled=True)
@@ -123,6 +130,7 @@ def fit_within(
     chosen: Recipe,
     max_auc_drop: float,
     *,
+    heavier: bool = True,
     out: str | os.PathLike[str] | None,
     resume: bool,
     baselines: bool | None,
@@ -132,15 +140,20 @@ def fit_within(
 
     The drop is from the same recipe at weight 0. From the recipe's own weight the search goes up by
     factors of 4 while the drop is kept to, or down until it is, then halves the last interval twice
-    in logarithms. Trainings go to `out`/search and are not repeated by a later call.
+    in logarithms. Trainings go to `out`/search and are not repeated by a later call. Without
+    `heavier`, and of recipes whose stability is not measured here (reasons), no weight beyond the
+    recipe's own is tried.
     """
     usual = chosen.prepared(data.k, float(settings["radius"])).weight
     middle = usual if usual else 0.1
     with _place(out, resume) as root:
         runs = _Runs(fit, model, data, chosen, max_auc_drop, root, resume, settings)
         runs.at(0.0)
-        for weight in _weights(middle, lambda weight: runs.at(weight).met):
-            runs.at(weight)
+        own = runs.at(middle)
+        up = heavier and own.stability is not None  # else nothing says what a heavier one gains
+        if up or not own.met:
+            for weight in _weights(middle, lambda weight: runs.at(weight).met):
+                runs.at(weight)
         trials = tuple(sorted(runs.trials.values(), key=lambda trial: trial.weight))
         penalised = [trial for trial in trials if trial.weight > 0]
         lowest = penalised[0].weight
@@ -148,10 +161,7 @@ def fit_within(
         trained = any(trial.auc > 0 for trial in penalised)
         require(trained, "fit", "weight", expected, middle)
         met = [trial for trial in penalised if trial.met]
-        if met:
-            best = max(met, key=lambda trial: (round(trial.stability, 3), -trial.weight))
-        else:
-            best = max(penalised, key=lambda trial: trial.auc)
+        best = _stablest(met) if met else max(penalised, key=lambda trial: trial.auc)
         plain = max(trials[0].seconds, 1e-9)
         cost = sum(trial.seconds for trial in trials) / plain
         search = WeightSearch(max_auc_drop, trials, best.weight, bool(met), round(cost, 2))
@@ -172,6 +182,18 @@ def fit_within(
         text = json.dumps(record, indent=1, allow_nan=False) + "\n"
         write(folder_path("fit", out) / "fit.json", text.encode())
     return replace(done, record=record, search=search)
+
+
+def _stablest(met: list[WeightTrial]) -> WeightTrial:
+    """The lightest that is as stable as any up to TIE; the heaviest where stability is not known.
+
+    A lighter penalty leaves rows more reasons of their own.
+    """
+    known = [trial.stability for trial in met if trial.stability is not None]
+    if not known:
+        return max(met, key=lambda trial: trial.weight)
+    tied = [t for t in met if t.stability is not None and t.stability >= max(known) - TIE]
+    return min(tied, key=lambda trial: trial.weight)
 
 
 def _weights(middle: float, met: Callable[[float], bool]) -> Iterator[float]:
