@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import warnings
 
 import numpy as np
 import pytest
@@ -120,9 +121,15 @@ def test_no_heavier_weight_is_tried_where_none_is_asked_for(monkeypatch):
     found = fit(MLP(8), small(), est_h(1.0), max_auc_drop=0.01, heavier=False, **QUICK)
     assert [t.weight for t in found.search.trials] == [0.0, 1.0]
     assert found.search.chosen == 1.0
-    drops = iter([(0.0, 0.001), (0.02, 0.001), *[(0.0, 0.001)] * 3])
-    monkeypatch.setattr(weight_search, "auc_drop", lambda *_: next(drops))
-    found = fit(MLP(8), small(), est_h(1.0), max_auc_drop=0.01, heavier=False, **QUICK)
+    for half_width, trainings in ((0.0196, 2), (0.0194, 5)):  # one standard error is 0.01 or less
+        drops = iter([(0.0, 0.001), (0.02, half_width), *[(0.0, 0.001)] * 3])
+        monkeypatch.setattr(weight_search, "auc_drop", lambda *_, of=drops: next(of))
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="fit: the validation part is too small")
+            found = fit(MLP(8), small(), est_h(1.0), max_auc_drop=0.01, heavier=False, **QUICK)
+        assert len(found.search.trials) == trainings
+        said = "within a standard error of a drop of 0.01 of weight 0" in str(found.search)
+        assert said is (trainings == 2)
     assert max(t.weight for t in found.search.trials) == 1.0
     assert 0.0 < found.search.chosen < 1.0
 

@@ -51,7 +51,7 @@ def command(
     ),
     find_weight: bool = typer.Option(
         True,
-        help="Of a table, take a lighter weight where the recipe's own costs more than "
+        help="Of a table, take a lighter weight where the recipe's own clearly costs more than "
         f"{MAX_AUC_DROP:g} of validation AUC.",
     ),
     moves: str = typer.Option(

@@ -132,7 +132,7 @@ def fit(
     max_auc_drop: find the weight instead of taking the recipe's: of several trainings the stablest
     whose validation AUC is at most this far below that at weight 0 (see WeightSearch); where none
     is, the most accurate, with a warning. heavier: look for it beyond the recipe's own weight, too;
-    otherwise that is taken where it keeps to the drop.
+    otherwise that is taken unless its drop is larger by more than a standard error.
     """
     chosen = find_recipe(recipe)
     if max_auc_drop is not None:

@@ -25,7 +25,7 @@ from r2et.train.checkpoint import NAME
 from r2et.train.fit_arguments import check_data
 from r2et.train.linear_floor import without_warning
 from r2et.train.recipe import Recipe
-from r2et.train.trial_measures import auc_drop, stability
+from r2et.train.trial_measures import NORMAL, auc_drop, stability
 from r2et.wording import finite
 
 FACTOR = 4.0  # between weights, while the search goes in one direction
@@ -43,7 +43,8 @@ class WeightTrial:
     weight: of the penalty; 0 is the training that the others are compared with.
     auc: of all validation rows.
     drop: how far it is below that of weight 0; half_width: of its 95 % interval, on the same rows.
-    met: whether the drop is within what was allowed.
+    met: whether the drop is within what was allowed; where no heavier weight is tried than the
+        recipe's own, beyond it by at most one standard error.
     proved: share of rows whose top k cannot change at the radius; None where nothing is proved.
     attacked: P@k under attack; None where there is no attack. distinct: different top-k sets.
     seconds: of the training. One whose loss became no number has AUC 0 and took no time.
@@ -98,7 +99,10 @@ class WeightSearch:
             lines.append(
                 f"{t.weight:>10.4g}  {t.auc:.4f}  {drop}  {proved:>6}  {attacked:>8}  {sets}{mark}"
             )
+        (reached,) = (t.drop for t in self.trials if t.weight == self.chosen)
         within = "within" if self.met else "NOT within"
+        if self.met and reached > self.max_auc_drop:
+            within = "within a standard error of a drop of"
         lines.append(
             f"Validation rows; the choice is {within} {self.max_auc_drop:g} of weight 0. "
             f"Cost: {self.plain_trainings:.1f} plain trainings."
@@ -142,12 +146,14 @@ def fit_within(
     factors of 4 while the drop is kept to, or down until it is, then halves the last interval twice
     in logarithms. Trainings go to `out`/search and are not repeated by a later call. Without
     `heavier`, and of recipes whose stability is not measured here (reasons), no weight beyond the
-    recipe's own is tried.
+    recipe's own is tried; without it that is given up only for a drop that is larger than allowed
+    by more than a standard error, so that noise does not choose the weight.
     """
     usual = chosen.prepared(data.k, float(settings["radius"])).weight
     middle = usual if usual else 0.1
     with _place(out, resume) as root:
-        runs = _Runs(fit, model, data, chosen, max_auc_drop, root, resume, settings)
+        doubt = 0.0 if heavier else 1.0
+        runs = _Runs(fit, model, data, chosen, max_auc_drop, doubt, root, resume, settings)
         runs.at(0.0)
         own = runs.at(middle)
         up = heavier and own.stability is not None  # else nothing says what a heavier one gains
@@ -228,12 +234,14 @@ class _Runs:
         data: Data,
         chosen: Recipe,
         allowed: float,
+        doubt: float,
         root: Path,
         resume: bool,
         settings: dict[str, Any],
     ) -> None:
         self.fit, self.model, self.data, self.chosen = fit, model, data, chosen
-        self.allowed, self.root, self.resume, self.settings = allowed, root, resume, settings
+        self.allowed, self.doubt = allowed, doubt  # a drop, and standard errors beyond it
+        self.root, self.resume, self.settings = root, resume, settings
         self.trials: dict[float, WeightTrial] = {}
         self.odds: Any = None  # of the validation rows, at weight 0
 
@@ -273,7 +281,7 @@ class _Runs:
             auc=done.record["auc"],
             drop=drop,
             half_width=half_width,
-            met=drop <= self.allowed,
+            met=drop - self.doubt * half_width / NORMAL <= self.allowed,
             **self._stability(done, folder / TRIAL),
             seconds=done.record["seconds"],
         )
