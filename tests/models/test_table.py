@@ -64,6 +64,37 @@ def test_the_network_is_an_mlp_of_the_centred_encoding():
     torch.testing.assert_close(model(x), x @ weight.T + bias + 0.1 * encoded)
 
 
+def test_an_additive_network_adds_a_line_of_the_encoding():
+    x = rows(50).double()
+    torch.manual_seed(0)
+    plain = TableMLP.fitted(rows(), (6,), bins=4).double()
+    torch.manual_seed(0)
+    model = TableMLP.fitted(rows(), (6,), bins=4, additive=True).double()
+    parts = model.encoding.shape[0]
+    for a, b in zip(plain.linears[1:], model.linears[1:], strict=True):
+        assert a.weight.shape == b.weight.shape
+    hidden = model(x)  # nothing is added yet
+    weight, bias = torch.randn(2, parts).double(), torch.randn(2).double()
+    model.start_at(weight, bias)
+    expected = model.encoded(x) @ weight.T + bias + 0.1 * hidden
+    torch.testing.assert_close(model(x), expected)
+    gone = torch.tensor([True, False, False, False])
+    model.forget(gone)
+    moved = x.clone()
+    moved[:, 0] = torch.rand(len(x)).double()
+    torch.testing.assert_close(model(moved), model(x))
+
+
+def test_an_additive_network_has_edges_between_any_two_of_few_values():
+    x = torch.zeros(100, 2)
+    x[:, 0] = torch.tensor([0.0] * 60 + [0.25] * 20 + [0.5] * 15 + [1.0] * 5)
+    x[60:, 1] = torch.linspace(0.4, 1.0, 40)
+    plain, model = (TableMLP.fitted(x, bins=8, additive=a) for a in (False, True))
+    assert edges_of(model, 0) == pytest.approx([0.125, 0.375, 0.75])
+    assert 0.125 not in edges_of(plain, 0)  # the common value has no say
+    assert edges_of(model, 1) == edges_of(plain, 1)  # of many values
+
+
 def test_bins_hold_equally_many_rows_and_edges_lie_between_values():
     x = torch.rand(1000, 2)
     model = TableMLP.fitted(x, bins=10)
@@ -92,10 +123,13 @@ def test_common_values_few_values_and_two_values():
     assert constant(torch.ones(3, 2)).isfinite().all()
 
 
-def test_what_is_proved_holds_and_something_is_proved():
+@pytest.mark.parametrize("additive", [False, True])
+def test_what_is_proved_holds_and_something_is_proved(additive):
     torch.manual_seed(0)
     x = rows(60)
-    model = TableMLP.fitted(rows(), (6,), bins=3).eval()
+    model = TableMLP.fitted(rows(), (6,), bins=3, additive=additive).eval()
+    if additive:
+        model.start_at(torch.randn_like(model.straight.weight) / 5, torch.zeros(2))
     certificate = IntervalCertifier()(model, Gradient(), x, k=2)
     assert (certificate.radius > 1e-3).float().mean() > 0.3
     top = Gradient()(model, x).topk(2).indices.sort().values

@@ -31,7 +31,8 @@ class TableMLP(Network):
     (the first and the last are not cut on the outside), and x itself beside them; a column without
     bins is x alone. That is written as ReLUs of one column each, relu(x - b_t), and a fixed matrix,
     so that what proves an MLP proves it. x stays the input: explanations have a score per feature.
-    A linear function of x is added to the logits; `start_at` makes the network begin as one.
+    A linear function of x is added to the logits, or one of these numbers, which is a sum of
+    functions of one column each; `start_at` makes the network begin as one.
 
     x: (B, features), as scaled to 0..1 in training. Returns (B, classes) logits. Weights are 0.05
     of the parameters behind them: with Adam's usual step of 0.01 they move by 0.0005.
@@ -41,6 +42,7 @@ class TableMLP(Network):
         bins: how many each feature has, as a list; 0 or 1 for one that is seen as it is.
         widths: of the hidden layers.
         classes: how many logits.
+        additive: add a linear function of the encoding to the logits, not one of x.
     """
 
     column: Tensor
@@ -55,11 +57,13 @@ class TableMLP(Network):
         widths: Sequence[int] = (256,),
         *,
         classes: int = 2,
+        additive: bool = False,
     ) -> None:
         super().__init__()
         check_counts("TableMLP", features=features, classes=classes)
         check_widths("TableMLP", widths)
         require(len(widths) > 0, "TableMLP", "widths", "one or more (or take MLP)", widths)
+        require(type(additive) is bool, "TableMLP", "additive", "True or False", additive)
         _check_bins(features, bins)
         counts = [max(1, count) for count in bins]
         self.settings: dict[str, Any] = {
@@ -67,6 +71,7 @@ class TableMLP(Network):
             "bins": counts,
             "widths": list(widths),
             "classes": classes,
+            "additive": additive,
         }
         units, parts = sum(counts), sum(count + (count > 1) for count in counts)
         self.register_buffer("column", torch.zeros(units, features))
@@ -77,7 +82,7 @@ class TableMLP(Network):
         self.hinge = nn.ReLU()
         self.linears = nn.ModuleList(nn.Linear(a, b) for a, b in pairwise(sizes))
         self.activations = nn.ModuleList(nn.ReLU() for _ in widths)
-        self.straight = nn.Linear(features, classes)
+        self.straight = nn.Linear(parts if additive else features, classes)
         with torch.no_grad():
             for parameter in self.linears.parameters():
                 parameter.div_(STEP)
@@ -93,12 +98,14 @@ class TableMLP(Network):
         *,
         classes: int = 2,
         bins: int | None = None,
+        additive: bool = False,
     ) -> TableMLP:
         """One whose bins hold equally many of the training rows x (B, features).
 
         bins: of a column, by default 24, fewer where the columns are many. Two-valued columns have
         none. A value that more than 30 % of the rows have (the zero of "capital gain") does not
-        count for the edges; these lie between values, not on them.
+        count for the edges; these lie between values, not on them. additive: as in the class; there
+        is then an edge between any two values of a column of few, a common one or not.
         """
         check_input("TableMLP.fitted", x)
         require(x.ndim == 2, "TableMLP.fitted", "x", "rows of shape (B, features)", x)
@@ -108,8 +115,9 @@ class TableMLP(Network):
         columns = [np.unique(column, return_counts=True) for column in values.T]
         several = sum(len(distinct) > 2 for distinct, _ in columns)
         most = min(BINS, MOST_BINS // max(several, 1)) if bins is None else bins
-        edges = [_edges(distinct, counts, most) for distinct, counts in columns]
-        network = cls(x.shape[1], [len(e) - 1 for e in edges], widths, classes=classes)
+        edges = [_edges(distinct, counts, most, apart=additive) for distinct, counts in columns]
+        sizes = [len(e) - 1 for e in edges]
+        network = cls(x.shape[1], sizes, widths, classes=classes, additive=additive)
         network.set_edges(edges, x)
         return network
 
@@ -145,6 +153,7 @@ class TableMLP(Network):
     def start_at(self, weight: Tensor, bias: Tensor) -> None:
         """Begin near a linear model: logits x @ weight.T + bias, weight (classes, features).
 
+        Of an additive network: encoded(x) @ weight.T + bias, weight (classes, parts).
         The last hidden layer is heard at a tenth, so that a training starts there and goes on.
         """
         for given, own in ((weight, self.straight.weight), (bias, self.straight.bias)):
@@ -160,18 +169,30 @@ class TableMLP(Network):
     def forget(self, features: Tensor) -> None:
         """Make features (n,) bool count for nothing, whatever they are."""
         with torch.no_grad():
+            own = features
+            if self.settings["additive"]:
+                own = (self.encoding.abs() @ self.column)[:, features].any(1)
+            self.straight.weight[:, own] = 0
             self.column[:, features] = 0
-            self.straight.weight[:, features] = 0
 
     def forward(self, x: Tensor) -> Tensor:
         features = self.settings["features"]
         require(x.shape[-1:] == (features,), "TableMLP", "x", f"rows of shape (B, {features})", x)
         first, *others = (_weights(linear) for linear in self.linears)
         weight, bias = first
-        out = F.linear(self._units(x), weight @ self.encoding, bias - weight @ self.mean)
+        units = self._units(x)
+        out = F.linear(units, weight @ self.encoding, bias - weight @ self.mean)
         for activation, later in zip(self.activations, others, strict=True):
             out = F.linear(activation(out), *later)
-        return out + F.linear(x, *_weights(self.straight))
+        weight, bias = _weights(self.straight)
+        if self.settings["additive"]:
+            return out + F.linear(units, weight @ self.encoding, bias)
+        return out + F.linear(x, weight, bias)
+
+    @torch.no_grad()
+    def encoded(self, x: Tensor) -> Tensor:
+        """(B, parts): the place of each value in its column's bins, and the value itself."""
+        return self._units(x.to(self.begin)) @ self.encoding.T
 
     def _units(self, x: Tensor) -> Tensor:
         """(B, units): how far each value is beyond where a unit begins."""
@@ -192,10 +213,17 @@ def _check_bins(features: int, bins: Any) -> None:
     require(whole and len(bins) == features, "TableMLP", "bins", expected, bins)
 
 
-def _edges(distinct: NDArray[np.float64], counts: NDArray[np.int64], most: int) -> list[float]:
-    """Edges of a column's bins, from its distinct values and how many rows have each."""
+def _edges(
+    distinct: NDArray[np.float64], counts: NDArray[np.int64], most: int, *, apart: bool = False
+) -> list[float]:
+    """Edges of a column's bins, from its distinct values and how many rows have each.
+
+    apart: between any two values, where these are no more than the bins.
+    """
     low, high = float(distinct[0]), float(distinct[-1])
     inside = inner_edges(distinct, counts, most)
+    if apart and 2 < len(distinct) <= most:
+        inside = [float(b) for b in (distinct[:-1] + distinct[1:]) / 2 if low < b < high]
     return [low, *inside, high] if inside else [low, max(high, low + 1.0)]
 
 

@@ -18,6 +18,7 @@ from r2et.models import MLP, HingeMLP, ResNet18, SiameseCNN, SiameseGCN, TableML
 from r2et.penalty import CertifiedRanking, Penalty
 from r2et.region import Feasible, Linf, Region
 from r2et.region.table_layout import TableSchema
+from r2et.train.additive_start import additive_start
 from r2et.train.baselines import logistic_regression
 from r2et.train.loop import Keep
 from r2et.train.recipe import Recipe
@@ -55,7 +56,8 @@ def table_network(
     Its bins and the logistic regression it starts at are of training rows, with their weights
     (rows,). Kinks in every column leave little to prove: recipes that train against the proof get a
     HingeMLP, or, where widths are given, the papers' MLP; so do those that smooth a network, and
-    those of reasons.
+    those of reasons. Without a penalty a TableMLP starts at a sparse sum of functions of one column
+    each where that is clearly better (r2et.train.additive_start).
     """
     widths = recipe.hidden if widths is None else widths
     penalty = recipe.penalty
@@ -76,6 +78,11 @@ def table_network(
         else:
             wide = (256,) if widths is None else widths
             network = TableMLP.fitted(x, wide, classes=_classes(data))
+            if penalty is None:
+                torch.manual_seed(seed)
+                binned = TableMLP.fitted(x, wide, classes=_classes(data), additive=True)
+                sparse = additive_start(binned, data, start, weights)
+                network, start = (network, start) if sparse is None else (binned, sparse)
     network.start_at(start.weight.float(), start.bias.clamp(min=UNLIKELY).float())
     return network
 
