@@ -40,7 +40,7 @@ from result_pages.perf_parts import (
 )
 from result_pages.reasons_parts import reasons, reasons_front
 from result_pages.table_parts import auc_budget, tables
-from result_pages.training_parts import one_recipe, others, recipes, training
+from result_pages.training_parts import one_recipe, others, primal_dual, recipes, training
 
 MARK = re.compile(r"(<!-- measured: (\w+) -->\n).*?(<!-- end -->)", re.S)
 PRINTED = re.compile(
@@ -59,6 +59,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "growth": growth,
     "open_leaderboard": open_leaderboard,
     "others": others,
+    "primal_dual": primal_dual,
     "reasons": reasons,
     "reasons_front": reasons_front,
     "recipes": recipes,

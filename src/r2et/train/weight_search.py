@@ -75,7 +75,7 @@ class WeightSearch:
     max_auc_drop: what was allowed.
     trials: by weight, 0 first.
     chosen: the weight taken. met: whether it keeps to what was allowed.
-    plain_trainings: what all of it cost, in trainings without the penalty.
+    plain_trainings: what the trainings cost, in plain ones; without proofs and attacks.
     """
 
     max_auc_drop: float
