@@ -98,3 +98,17 @@ def test_with_it_networks_are_trained_against_the_proof():
     bounds.low.sum().backward()
     torch.testing.assert_close(bounds.scores, Gradient()(model, x))
     assert all(bool(p.grad.any()) for p in (model[0].weight, model[2].weight))
+
+
+def test_a_reader_that_asks_for_what_the_operation_lacks_refuses_it():
+    target = torch.ops.aten.sinh.default
+
+    @register(target)
+    def read(call: Call):
+        return call["training"]
+
+    try:
+        with pytest.raises(InputError, match=r"got sinh called in a way .* \(KeyError\)"):
+            IntervalCertifier()(make(build).eval(), Gradient(), randn(3, 4), k=1)
+    finally:
+        del OPERATORS[target]

@@ -12,6 +12,7 @@ from torch.nn import functional as F
 
 from nets import make, quadratic, randn
 from r2et.certify import HessianCertifier, IntervalCertifier, margins
+from r2et.certify.graph.tracing import trace
 from r2et.errors import InputError
 from r2et.explain import Gradient
 from r2et.rank import top_k
@@ -76,6 +77,13 @@ def positional_norm(_, h):
     return torch.batch_norm(torch.tanh(h), ones, zeros, zeros, 2 * ones, False, 0.1, 1e-5, False)
 
 
+def norm_of_older_torch(_, h):
+    """What torch 2.4 calls for batch_norm in evaluation: its schema has no word of training."""
+    ones, zeros = torch.ones(6), torch.zeros(6)
+    norm = torch.ops.aten._native_batch_norm_legit_no_training
+    return norm(torch.tanh(h), ones, zeros, zeros, 2 * ones, 0.1, 1e-5)[0]
+
+
 FUNCTIONS = {
     "a backward pass of its own": lambda _, h: HalfBack.apply(h),
     "a hook on a tensor": hooked,
@@ -87,6 +95,7 @@ FUNCTIONS = {
     "add with alpha": lambda _, h: torch.add(torch.relu(h), h, alpha=2),
     "rsub with alpha": lambda _, h: torch.rsub(torch.tanh(h), 1.0, alpha=2),
     "batch_norm by position": positional_norm,
+    "batch_norm of older torch": norm_of_older_torch,
     "scales of an ELU": lambda _, h: F.elu_(h, 0.7, 1.5, 3.0),
     "a gate": lambda _, h: torch.sigmoid(h) * torch.tanh(h),
     "a buffer": lambda m, h: torch.tanh(h * m.gain),
@@ -120,6 +129,16 @@ def holds(model, x, k=1, **settings):
 def test_the_backward_pass_that_runs_is_the_one_that_is_bounded(name, relaxation):
     model = make(lambda: Between(FUNCTIONS[name])).eval()
     assert holds(model, randn(12, 4), relaxation=relaxation) > 0.5
+
+
+@pytest.mark.parametrize(("activation", "backward"), [(F.silu, "silu"), (F.mish, "mish")])
+def test_a_backward_operation_is_not_taken_apart(activation, backward):
+    """By the tracers of older torch neither, where autograd runs it as one."""
+    model = make(lambda: Between(lambda _, h: activation(h))).eval()
+    targets = [call.target for call in trace("test", model, randn(2, 4)).calls]
+    assert getattr(torch.ops.aten, f"{backward}_backward").default in targets
+    assert torch.ops.aten.sigmoid.default not in targets
+    assert all(target.namespace == "aten" for target in targets)
 
 
 def test_a_module_hook_counts():

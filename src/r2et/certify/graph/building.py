@@ -128,7 +128,7 @@ class _Builder:
             if isinstance(result, tuple):
                 operator, inputs = result
                 result = self._added(operator, inputs, seen.layout)
-        except (AttributeError, IndexError, RuntimeError, TypeError) as error:
+        except (AttributeError, LookupError, RuntimeError, TypeError) as error:
             self.refuse(f"{name} called in a way that is not known ({type(error).__name__})")
         made = result[0] if isinstance(result, list) else result
         kinds = isinstance(made, Comparison), bool(getattr(made, "whole", False))

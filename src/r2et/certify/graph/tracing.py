@@ -27,6 +27,23 @@ SIZES = (2, 3)  # rows of the two traces
 READS = {"item", "tolist", "numpy", "__array__", "__float__", "__int__", "__bool__", "__index__"}
 DECIDES = {torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape}
 DATA_DEPENDENT = "a step that looks at values (a branch on the data, .item(), numpy)"
+# Tracers of older torch take these apart, which autograd does not: what runs is one operation. A
+# name of our own stands for each while it is traced.
+WHOLE = (torch.ops.aten.silu_backward.default, torch.ops.aten.mish_backward.default)
+_LIBRARY = torch.library.Library("r2et", "FRAGMENT")  # type: ignore[no-untyped-call]
+
+
+def _named(operation: OpOverload) -> OpOverload:
+    """An operation of the same arguments that no tracer takes apart."""
+    name = operation.overloadpacket.__name__
+    _LIBRARY.define(str(operation._schema).removeprefix("aten::"))  # type: ignore[no-untyped-call]
+    _LIBRARY.impl(name, operation, "CompositeExplicitAutograd")  # type: ignore[no-untyped-call]
+    named: OpOverload = getattr(torch.ops.r2et, name).default
+    return named
+
+
+NAMED = {operation: _named(operation) for operation in WHOLE}
+MEANT = {named: operation for operation, named in NAMED.items()}
 
 
 BatchShape: TypeAlias = list["int | BatchSize"]
@@ -118,7 +135,7 @@ def _run(where: str, model: nn.Module, x: Tensor, rows: int) -> _Run:
                 )
             seed = torch.linspace(0.5, 1.0, out.numel()).to(out).view_as(out)
             with watch, reads:
-                module = make_fx(explained)(inputs, seed)
+                module = make_fx(explained, decomposition_table=dict(NAMED))(inputs, seed)
     except R2ETError:
         raise
     except Exception as error:
@@ -217,9 +234,8 @@ class _Alignment:
             self.refuse(str(a.target))
         self._check_memory(a)
         dtype = next((part.dtype for part in _outputs(a) if part is not None), None)
-        self.calls.append(
-            TracedCall(a.target, tuple(args), dict(kwargs), self._shapes(a, b), dtype)
-        )
+        target = MEANT.get(a.target, a.target)
+        self.calls.append(TracedCall(target, tuple(args), dict(kwargs), self._shapes(a, b), dtype))
         return Reference(len(self.calls) + 1)
 
     def _shapes(self, a: fx.Node, b: fx.Node) -> tuple[BatchShape | None, ...]:

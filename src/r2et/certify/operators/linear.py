@@ -250,7 +250,8 @@ def _convolution_backward(call: Call) -> Made:
 
 def _norm_factor(call: Call) -> tuple[Tensor, tuple[int, ...]]:
     """1 / deviation, times the weight if there is one, and the shape in which it scales a row."""
-    if call["train" if "train" in call.arguments else "training"]:
+    # Of an operation that is for evaluation alone, which older torch calls, the schema has neither.
+    if any(call.arguments.get(name) for name in ("train", "training")):
         call.refuse("by the batch's own statistics")
     variance, weight = call.constant("running_var"), call.constant("weight")
     factor = (variance + call["eps"]).rsqrt()
