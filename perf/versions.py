@@ -2,10 +2,14 @@
 
 Wheel and source archive are built once, from a copy of the tree, and installed bare in a fresh
 environment each: the newest of everything, and the lowest that pyproject.toml allows. torch is the
-one of constraints.txt in both: other builds for x86 than that one bring gigabytes of CUDA. Wheels
-of torch for ARM are small: `--also NAME=PYTHON` runs the core tests by a Python that has everything
-installed, such as an ARM one under an emulator, with the lowest torch. Of other Pythons is only
-known that they compile the sources.
+one of constraints.txt in both: other builds for x86 than that one bring gigabytes of CUDA.
+
+`--also NAME=PYTHON` measures in an environment that has everything but r2et already, such as one
+with the lowest torch (`python perf/versions.py --pins` prints what to install): the wheel is put
+into it, without what it needs, and all is measured as in the others. Where the machine is another
+one, under an emulator, only the tests that start no process are run. Environments that are not
+measured keep what the record has of them. Of other Pythons is only known that they compile the
+sources.
 """
 
 from __future__ import annotations
@@ -13,19 +17,21 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import platform
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from recording import save
+from recording import RECORDS, load_record, save
 
 ROOT = Path(__file__).parents[1]
-TORCH = "torch==2.13.0"
+TORCH, OLDEST_TORCH = "torch==2.13.0", "torch==2.4.0"
 # Lowest of pyproject.toml, or the lowest that installs beside it: see `raised` in the record.
 LOWEST = (
     "captum==0.8.0", "clarabel==0.9.0", "filelock==3.30.0", "jinja2==3.1.2", "matplotlib==3.7.0",
@@ -114,31 +120,41 @@ def seconds(python: Path, module: str, times: int = 3) -> float:
 
 
 def measured(name: str, package: Path, folder: Path, wheel: Path) -> dict[str, Any]:
-    """One environment: what is in it, `pip check`, imports, and the core tests."""
+    """One fresh environment: what is in it, `pip check`, imports, and the core tests."""
     began, python = time.time(), environment(folder / name)
     left_out, trouble = installed(python, package, ENVIRONMENTS[name])
     if trouble:
         return {"installs": False, "said": trouble, "left_out": left_out}
+    found = {"installs": True, "from": package.suffix.lstrip("."), "left_out": left_out}
+    return {**found, **tried(python, wheel), "seconds": round(time.time() - began, 1)}
+
+
+def tried(python: Path, wheel: Path) -> dict[str, Any]:
+    """Where r2et is installed: what else is, `pip check`, imports, and the core tests."""
     check = run(python, "-m", "pip", "check")
     bare = {m: seconds(python, m) for m in ("torch", "r2et", "r2et.audit, torch")}
-    listed = json.loads(run(python, "-m", "pip", "list", "--format", "json").stdout)
-    versions = {p["name"].lower(): p["version"] for p in listed}
     help_text = run(python, "-m", "r2et", "--help")
     run(python, "-m", "pip", "install", "-q", "pytest", "pytest-timeout", "hypothesis")
     tree = wheel.parents[1]
     shutil.rmtree(tree / "src", ignore_errors=True)  # the installed package is tested, no other
-    tests = core_tests(python, tree)
     return {
-        "installs": True,
-        "from": package.suffix.lstrip("."),
-        "left_out": left_out,
-        "versions": {n: versions[n] for n in NAMED},
+        **described(python),
         "pip_check": check.stdout.strip(),
         "command_runs": help_text.returncode == 0,
         "import_seconds": bare,
-        **tests,
-        "seconds": round(time.time() - began, 1),
+        **core_tests(python, tree),
     }
+
+
+def described(python: Path) -> dict[str, Any]:
+    """An environment: Python, processor, the versions that matter, and today."""
+    code = (
+        "import json, platform, sys; from importlib.metadata import version;"
+        " print(json.dumps({'python': platform.python_version(), 'machine': platform.machine(),"
+        " 'versions': {n: version(n) for n in sys.argv[1:]}}))"
+    )
+    own: dict[str, Any] = json.loads(run(python, "-c", code, *NAMED).stdout)
+    return {**own, "date": datetime.now(timezone.utc).date().isoformat()}
 
 
 def core_tests(python: Path | str, tree: Path, *paths: str) -> dict[str, Any]:
@@ -155,16 +171,17 @@ def core_tests(python: Path | str, tree: Path, *paths: str) -> dict[str, Any]:
     }
 
 
-def elsewhere(python: str) -> dict[str, Any]:
-    """The core tests by a Python that has all it needs already, such as an emulated one."""
+def prepared(python: Path, wheel: Path) -> dict[str, Any]:
+    """The same by a Python that has all but r2et; of an emulated one, the plain tests alone."""
     began = time.time()
-    code = (
-        "import json, platform, sys; from importlib.metadata import version;"
-        " print(json.dumps({'python': platform.python_version(), 'machine': platform.machine(),"
-        " 'versions': {n: version(n) for n in sys.argv[1:]}}))"
-    )
-    told = json.loads(run(python, "-c", code, *NAMED).stdout)
-    return {**told, **core_tests(python, ROOT, *PLAIN), "seconds": round(time.time() - began, 1)}
+    own = described(python)
+    if own["machine"] == platform.machine():
+        options = ("-q", "--no-deps", "--force-reinstall")
+        run(python, "-m", "pip", "install", *options, wheel).check_returncode()
+        own = {"installs": True, "from": "whl", "left_out": [], **tried(python, wheel)}
+    else:
+        own |= core_tests(python, ROOT, *PLAIN)
+    return {**own, "seconds": round(time.time() - began, 1)}
 
 
 def python_of(version: str) -> str | None:
@@ -189,25 +206,31 @@ def compiled(version: str, folder: Path) -> dict[str, Any]:
 def main() -> None:
     """Measure and record."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("names", nargs="*", default=list(ENVIRONMENTS))
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(ENVIRONMENTS))
     parser.add_argument("--also", action="append", default=[], metavar="NAME=PYTHON")
+    parser.add_argument("--pins", action="store_true", help="the lowest versions, for pip")
     given = parser.parse_args()
+    if given.pins:
+        print(*LOWEST, OLDEST_TORCH)
+        return
+    names = given.names or ([] if given.also else list(ENVIRONMENTS))
+    before = load_record("versions") if (RECORDS / "versions.json").exists() else {}
+    environments: dict[str, Any] = dict(before.get("environments", {}))
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         wheel, source = build(folder)
-        record: dict[str, Any] = {"wheel_bytes": wheel.stat().st_size, "environments": {}}
-        record["source_bytes"] = source.stat().st_size
-        for name in given.names:
+        for name in names:
             package = source if name == "lowest" else wheel
-            record["environments"][name] = measured(name, package, folder, wheel)
-            print(name, json.dumps(record["environments"][name], indent=1), flush=True)
+            environments[name] = measured(name, package, folder, wheel)
+            print(name, json.dumps(environments[name], indent=1), flush=True)
         for text in given.also:
             name, _, python = text.partition("=")
-            record["environments"][name] = elsewhere(python)
-            print(name, json.dumps(record["environments"][name], indent=1), flush=True)
-        record["pythons"] = {version: compiled(version, folder) for version in PYTHONS}
-        print(json.dumps(record["pythons"]))
-        save("versions", record)
+            environments[name] = prepared(Path(python), wheel)
+            print(name, json.dumps(environments[name], indent=1), flush=True)
+        pythons = {version: compiled(version, folder) for version in PYTHONS}
+        print(json.dumps(pythons))
+        sizes = {"wheel_bytes": wheel.stat().st_size, "source_bytes": source.stat().st_size}
+        save("versions", {**sizes, "environments": environments, "pythons": pythons})
 
 
 if __name__ == "__main__":
