@@ -37,6 +37,7 @@ from result_pages.perf_parts import (
     steps,
     tour,
     trust_region,
+    versions,
 )
 from result_pages.reasons_parts import reasons, reasons_front
 from result_pages.table_parts import auc_budget, tables
@@ -69,6 +70,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "tour": tour,
     "training": training,
     "trust_region": trust_region,
+    "versions": versions,
     "certify_floats": certify_floats,
     "certify_hunt": certify_hunt,
     "certify_images": certify_images,

@@ -138,6 +138,28 @@ def tour() -> str:
     return "\n".join(["```text", *lines, "```"])
 
 
+def versions() -> str:
+    """What was installed where, and whether the core tests pass there."""
+    stored = record("versions")
+    names = ("torch", "numpy", "pandas", "scikit-learn")
+    rows = []
+    for name, own in stored["environments"].items():
+        took = own["import_seconds"]
+        beyond = f"{took['r2et.audit, torch'] - took['torch']:.1f} s"
+        result = own["tests"].partition(" in ")[0]
+        pip = "nothing broken" if own["pip_check"] == "No broken requirements found." else "broken"
+        found = [own["versions"][package] for package in names]
+        rows.append([name, own["python"], *found, result, pip, beyond])
+    head = ["environment", "Python", *names, "core tests", "`pip check`", "import beyond torch's"]
+    compiles = [own["python"] for own in stored["pythons"].values() if own.get("compiles")]
+    # Not the torch and Python of the run itself, which are those of the environments above.
+    dates = sorted({own["date"] for own in stored["environments"].values()})
+    return (
+        f"{table(head, rows)}\n\nMeasured on {stored['machine']}, {' and '.join(dates)}. The"
+        f" sources compile with Python {', '.join(compiles)}."
+    )
+
+
 def soak() -> str:
     """What memory did over the last soak."""
     run = record("soak")
