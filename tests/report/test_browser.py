@@ -327,6 +327,38 @@ def test_on_paper_the_controls_are_gone_and_folds_open(show):
     assert tab.pdf()[:5] == b"%PDF-"
 
 
+LINES = """(word) => {
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), lines = [];
+  for (let node; (node = walker.nextNode());) {
+    const at = node.data.indexOf(word), range = document.createRange();
+    if (at < 0 || !node.parentElement.checkVisibility()) continue;
+    range.setStart(node, at);
+    range.setEnd(node, at + word.length);
+    lines.push(range.getClientRects().length);
+  }
+  return lines;
+}"""
+
+
+def test_on_paper_words_and_digests_are_not_cut(show):
+    tab = show("tabular", width=680)  # A4 between its margins
+    tab.emulate_media(media="print")
+    for word in (
+        "comprehensiveness",
+        "sufficiency",
+        tab.locator(".settings .code").first.inner_text(),
+    ):
+        lines = tab.evaluate(LINES, word)
+        assert lines
+        assert set(lines) == {1}, word
+    aligned = "all => new Set(all.map(e => getComputedStyle(e).textAlign)).size"
+    assert tab.locator(".changes").first.locator("th, td").evaluate_all(aligned) == 1
+    cell, table = tab.locator(".figures th[scope=row]").first, tab.locator(".figures").first
+    assert cell.bounding_box()["width"] >= 0.45 * table.bounding_box()["width"]
+    wide = "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
+    assert tab.evaluate(wide)
+
+
 def test_the_link_to_each_model_leads_to_it(show):
     tab = show("several")
     for link in tab.locator("nav a").all():
