@@ -5,10 +5,13 @@ import os
 import shutil
 import zipfile
 
+import numpy as np
 import pytest
 
 from r2et.audit import open_pack, pack
+from r2et.data import load_table
 from r2et.results.archive import write_archive
+from r2et.train import fit
 
 FAST = ("--budget", "fast", "--engine", "serial", "--rows", "12")
 
@@ -84,6 +87,16 @@ def test_other_figures_and_other_weights(program, strange, given, tmp_path):
     code, _, err = verify("more.zip", *options)
     expected = "verify: PACK must be of members that r2et writes, got letter.html.\n"
     assert (code, err) == (2, expected)
+    (tmp_path / "more.zip").unlink()
+    odd = opened.members["audit.json"].replace(b'"auc_clean": ', b'"auc_clean": NaN, "auc": ', 1)
+    write_archive("test", "more.zip", {**opened.members, "audit.json": odd})
+    code, _, err = verify("more.zip", *options)
+    said = "verify: audit.json must be JSON, got an error: NaN is no number of JSON.\n"
+    assert (code, err) == (2, said)
+    (tmp_path / "more.zip").unlink()
+    write_archive("test", "more.zip", {**opened.members, "model/net.py": b"import os"})
+    code, _, err = verify("more.zip", "--members-only")
+    assert (code, err) == (2, expected.replace("letter.html", "model/net.py"))
     blob = bytearray(opened.members["model/weights.safetensors"])
     blob[-1] ^= 1
     changed = {**opened.members, "model/weights.safetensors": bytes(blob)}
@@ -98,6 +111,7 @@ def test_other_figures_and_other_weights(program, strange, given, tmp_path):
         ("run", {"rows": 12, "budget": "fast"}, "run.seed must be int, got nothing"),
         ("data", {"kind": "data set", "name": "/etc/passwd"}, "a data set of `r2et data list`"),
         ("data", {"kind": "file", "path": 3}, "a file, a data set or a test part"),
+        ("data", {"kind": "file", "path": "/dev/zero"}, "got none at /dev/zero"),
         ("request", None, "made by `r2et audit --pack` to be audited again"),
         ("model", {"kind": "pickle"}, "model must be a folder or a factory, got pickle"),
     ]:
@@ -142,6 +156,35 @@ def test_a_factory_of_random_weights_gives_no_pack(program, given, tmp_path):
     assert code == 2
     assert "audit: MODEL must be one whose weights are the same each time (or given by" in err
     assert not (tmp_path / "evidence.zip").exists()
+
+
+def test_a_folder_that_was_changed_is_named_by_its_member(program, tmp_path):
+    """Under a manifest of its own; not by the place where it was put for a moment."""
+    x = np.random.default_rng(0).random((120, 3)).round(3)
+    rows = [f"{a},{b},{c},{'yes' if a > b else 'no'}" for a, b, c in x]
+    (tmp_path / "table.csv").write_text("\n".join(["a,b,c,label", *rows]) + "\n")
+    settings = {"epochs": 1, "progress": False, "baselines": False}
+    fit(None, load_table("table.csv", "label"), "vanilla", out="model", **settings)
+    assert program("audit")("model", *FAST, "--pack", "evidence.zip")[0] == 0
+    members = dict(open_pack("evidence.zip").members)
+    described = json.loads(members["model/model.json"])
+    weights = f"model/weights-{described['weights'][:16]}.safetensors"
+    outside = {**described, "extra": {**described["extra"], "rows": "../../../dev/zero"}}
+    for changed, expected in [
+        ({"model/model.json": None}, "folder must be one with model.json, got none in model"),
+        ({"model/model.json": b"[]"}, "model/model.json must be a JSON object, got list"),
+        ({"model/model.json": _json(outside)}, "model: model.json: rows must be the name of a fil"),
+        ({weights: None}, f"one with {weights.removeprefix('model/')}, got none in model"),
+        ({weights: b"x"}, f"{weights} must be the file that model.json was written for (by SHA-"),
+    ]:
+        kept = {n: c for n, c in {**members, **changed}.items() if c is not None}
+        (tmp_path / "odd.zip").unlink(missing_ok=True)
+        write_archive("test", "odd.zip", kept)
+        code, _, err = program("verify")("odd.zip", "--engine", "serial")
+        begin = "verify: the pack's model must be one that can be opened, got an error ("
+        assert (code, err.startswith(begin), err.count("\n")) == (2, True, 1), err
+        assert expected in err, err
+        assert "r2et-verify" not in err
 
 
 @pytest.mark.slow

@@ -72,6 +72,14 @@ def test_a_changed_byte_of_any_member_is_named(read):
                 read(rebuilt(blob, change))
             assert name in str(refused.value), (name, place, str(refused.value))
             assert str(refused.value).count("\n") == 0
+    # In place, so that the archive's own sum is wrong before any manifest is asked.
+    place = blob.index(MEMBERS["rows.csv"])
+    changed = bytearray(blob)
+    changed[place] ^= 1
+    with pytest.raises(
+        InputError, match=r"^verify: rows\.csv must be as it was written, got other"
+    ):
+        read(bytes(changed))
 
 
 def test_every_flipped_byte_of_the_file_is_refused(read):
@@ -160,6 +168,13 @@ def test_links_bombs_and_what_is_no_zip(read, tmp_path):
     later = rebuilt(archive_bytes({}), lambda n, c: newer if n == "manifest.json" else c)
     with pytest.raises(InputError, match=r"format must be 'r2et-pack/1' \(a newer r2et wrote"):
         read(later)
+
+
+def test_what_might_never_end_is_not_read(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", "/dev/zero"):
+        with pytest.raises(InputError, match=r"a file that can be read, got .*a device or a pipe"):
+            read_archive("verify", path)
 
 
 def test_a_file_that_is_there_stays(tmp_path, monkeypatch):

@@ -79,7 +79,10 @@ def test_a_folder_of_another_kind_is_refused(tmp_path):
         load_trained(tmp_path / "none")
 
 
-@pytest.mark.parametrize(("name", "value"), [("mean", True), ("rows", "long " * 900)])
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("mean", True), ("rows", "long " * 900), ("rows", "../loans.csv"), ("rows", 3)],
+)
 def test_a_description_that_was_changed(loans, tmp_path, name, value):
     data, out = load_table(loans, "default"), tmp_path / "model"
     fit(None, data, "vanilla", epochs=1, out=out, progress=False, baselines=False)
@@ -87,11 +90,14 @@ def test_a_description_that_was_changed(loans, tmp_path, name, value):
     described = json.loads(path.read_text())
     described["extra"][name] = value
     path.write_text(json.dumps(described))
-    if name == "rows":
+    if str(value).startswith("long"):
         assert load_trained(out).seen is None  # as where the file is gone
-    else:
-        with pytest.raises(InputError, match="one that fit or `r2et train` has written, got"):
-            load_trained(out)
+        return
+    expected = "one that fit or `r2et train` has written, got"
+    if name == "rows":
+        expected = "model.json: rows must be the name of a file in the folder, got"
+    with pytest.raises(InputError, match=expected):
+        load_trained(out)
 
 
 def test_rows_without_a_schema_cannot_be_read(tmp_path):

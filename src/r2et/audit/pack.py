@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -29,6 +30,11 @@ from r2et.version import __version__
 AUDIT, PAGE, PDF, ROWS = "audit.json", "page.html", "page.pdf", "rows.csv"
 CARD, REPEAT, MODEL = "model-card.md", "repeat.json", "model/"
 NEEDED = (AUDIT, PAGE, ROWS, CARD, REPEAT)
+MODEL_FILE = re.compile(
+    r"model\.(json|txt)|weights(-[0-9a-f]{16})?\.safetensors|rows-[0-9a-f]{16}\.safetensors"
+    r"|\w+\.py\.txt",
+    re.ASCII,
+)
 READ, READ_PART = (PAGE, ROWS, CARD), "page, rows and card"  # made of AUDIT, for people
 # Another browser, other fonts, or another hand.
 OTHER_PRINT = "the browser here prints other bytes: read page.html, or print it again"
@@ -153,7 +159,8 @@ def open_pack(path: str | os.PathLike[str], *, where: str = "open_pack") -> Pack
     for name in NEEDED:
         require(name in members, where, "PACK", f"one that holds {name}", "none")
     for name in members:
-        is_known = name in (*NEEDED, PDF) or name.startswith(MODEL)
+        own = name.removeprefix(MODEL) if name.startswith(MODEL) else ""
+        is_known = name in (*NEEDED, PDF) or MODEL_FILE.fullmatch(own) is not None
         require(is_known, where, "PACK", "of members that r2et writes", name)
     result = _parsed(where, AUDIT, members[AUDIT])
     check_audit(f"{where}: {AUDIT}", result)
@@ -176,8 +183,11 @@ def _version(package: str) -> str | None:
 
 
 def _parsed(where: str, name: str, content: bytes) -> Any:
+    def refused(number: str) -> None:
+        raise ValueError(f"{number} is no number of JSON")
+
     try:
-        return json.loads(content)
+        return json.loads(content, parse_constant=refused)
     except (ValueError, RecursionError) as error:
         sentence = f"{where}: {name} must be JSON, got an error: {first_line(error)}."
         raise InputError(sentence) from error

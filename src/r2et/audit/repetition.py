@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -17,7 +18,7 @@ from r2et.audit.packing import FACTORY, FILE, FOLDER, MEMORY, NAMED, TEST, WEIGH
 from r2et.audit.request import Request
 from r2et.audit.verification import TOLERANCE, Verification
 from r2et.data import DATASETS
-from r2et.errors import require
+from r2et.errors import InputError, require
 from r2et.models.weights import weights_digest
 
 WHERE = "verify"
@@ -119,8 +120,17 @@ class VerifyCommand:
         """The model has the weights that the audit is of."""
         known = _part(pack.audit.result.get("inputs"), "weights")
         recorded = known.get("tensors") or known.get("sha256")
-        with modules_here():
-            own = weights_digest(open_model(model, weights).model)
+        try:
+            with modules_here():
+                own = weights_digest(open_model(model, weights).model)
+        except InputError as error:
+            if self.model is not None:
+                raise
+            # By the members' names, not by where they were put for a moment.
+            reason = str(error).replace(f"{Path(model).parent}{os.sep}", "").rstrip(".")
+            got = f"an error ({reason.partition(': ')[2]})"
+            sentence = f"{WHERE}: the pack's model must be one that can be opened, got {got}."
+            raise InputError(sentence) from error
         expected = f"the one that was audited (weights {str(recorded)[:16]}...)"
         source = "the pack's own" if self.model is None else self.model
         got = f"{source} (weights {own[:16]}...)"
@@ -181,6 +191,9 @@ def _part(whole: Any, name: str) -> Mapping[str, Any]:
 
 
 def _file_digest(path: str) -> str | None:
+    """None where there is no file; a device, which a pack might name, could be read for ever."""
+    if not os.path.isfile(path):
+        return None
     sha256 = hashlib.sha256()
     try:
         with open(path, "rb") as file:

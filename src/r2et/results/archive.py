@@ -65,6 +65,9 @@ def write_archive(where: str, path: str | os.PathLike[str], members: Mapping[str
 
 def read_archive(where: str, path: str | os.PathLike[str]) -> dict[str, bytes]:
     """The members of an archive, each as its manifest says; nothing is written anywhere."""
+    odd = os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
+    got = f"{os.fspath(path)}, a device or a pipe"  # which might never end
+    require(not odd, where, "PACK", "a file that can be read", got)
     try:
         blob = Path(path).read_bytes()
     except OSError as error:
@@ -125,8 +128,8 @@ def _content(where: str, file: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes
     try:
         return file.read(entry)
     except zipfile.BadZipFile as error:
-        got = f"one that was changed ({first_line(error)})"
-        sentence = f"{where}: {entry.filename} must be as the manifest says, got {got}."
+        got = f"other bytes ({first_line(error)})"
+        sentence = f"{where}: {entry.filename} must be as it was written, got {got}."
         raise InputError(sentence) from error
 
 

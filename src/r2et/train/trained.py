@@ -72,6 +72,9 @@ def load_trained(folder: str | os.PathLike[str]) -> Trained:
     got = f"{folder}, whose model.json does not say {', '.join(lacking)}"
     require(not lacking, "load_trained", "folder", expected, got)
     name = extra.get("rows")
+    is_inside = name is None or (isinstance(name, str) and os.path.basename(name) == name)
+    source = f"{folder}: model.json: rows"
+    require(is_inside, "load_trained", source, "the name of a file in the folder", name)
     seen = None if name is None else SeenRows.load(folder_path("load_trained", folder) / str(name))
     try:
         trained = described(model, extra, seen)
