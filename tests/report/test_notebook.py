@@ -57,6 +57,9 @@ def test_reasons():
     assert "2 age: 20 +0.10 lost with income 920" in text
     assert "... and 3 more rows" in text
     assert "under the changes" in text
+    # What takes a reason away is often a long sentence: the reason beside it keeps its room.
+    roomy = re.findall(r'<td style="[^"]*min-width[^"]*">([^<]*)', given._repr_html_())
+    assert roomy[:2] == ["income of 900", "age: 20"]
     plain = replace(given[0], reasons=(Reason(1, "age", "20", "40", 0.1),))
     assert "under the changes" not in Reasons((plain,), 2, "the mean")._repr_html_()
     assert "Contributions are compared with the mean." in text

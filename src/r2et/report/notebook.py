@@ -16,6 +16,7 @@ from r2et.wording import percents
 # Read on white and on black; the text keeps the notebook's own colour.
 COLOURS = {"proved": "#3b7dbd", "unknown": "#9a9a9a", "broken": "#c8581c"}
 CELL = "text-align:left;padding:.15em .9em .15em 0;vertical-align:top"
+WIDE = f"{CELL};min-width:14em"  # of a column of sentences beside a longer one
 PEOPLE = 10  # of whom a notebook shows the reasons
 
 
@@ -74,7 +75,7 @@ def _person(person: Mapping[str, Any]) -> Markup:
     head = ("", "reason", "contribution", "under the changes")
     asked = any(line[-1] for line in lines)
     shown = lines if asked else [line[:-1] for line in lines]
-    table = _table(head if asked else head[:-1], shown)
+    table = _table(head if asked else head[:-1], shown, wide=1)
     empty = _paragraph(f"no column speaks for {person['toward']}")
     named = Markup("<strong>{}{}</strong>").format(title, against)
     return Markup('<div style="margin:.6em 0">{}{}</div>').format(named, table if lines else empty)
@@ -110,10 +111,15 @@ def _bar(shares: Mapping[str, float]) -> Markup:
     ).format(filled, legend)
 
 
-def _table(head: Iterable[str], lines: Iterable[Iterable[str]]) -> Markup:
+def _table(head: Iterable[str], lines: Iterable[Iterable[str]], wide: int | None = None) -> Markup:
+    """Cells of text; wide: the number of a column that keeps room for its words."""
+
     def cells(tag: str, values: Iterable[str]) -> Markup:
-        form = Markup(f'<{tag} style="{CELL}">{{}}</{tag}>')
-        return Markup("").join(form.format(value) for value in values)
+        form = Markup('<{0} style="{1}">{2}</{0}>')
+        return Markup("").join(
+            form.format(Markup(tag), WIDE if place == wide else CELL, value)
+            for place, value in enumerate(values)
+        )
 
     rows = Markup("").join(Markup("<tr>{}</tr>").format(cells("td", line)) for line in lines)
     return Markup(
