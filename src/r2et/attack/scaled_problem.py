@@ -183,5 +183,6 @@ def _jacobian(values: Tensor, x: Tensor) -> Tensor:
             if value.requires_grad
             else (torch.zeros_like(x),)
         )
-        rows.append(row.flatten(1).double())
+        # Zeros that older torch fills in ask for a gradient of their own.
+        rows.append(row.detach().flatten(1).double())
     return torch.stack(rows, 1)
