@@ -60,8 +60,10 @@ def test_the_model_is_that_of_the_weight_found_and_keeps_the_budget(searched):
     drops = {trial.weight: trial.drop for trial in search.trials}
     assert drops[search.chosen] == pytest.approx(aucs[0] - aucs[1], abs=1e-9)
     assert drops[search.chosen] <= 0.05 < max(drops.values())  # something was refused
-    allowed = {t.weight: round(t.stability, 3) for t in search.trials if t.weight and t.met}
-    assert allowed[search.chosen] == max(allowed.values())
+    allowed = {t.weight: t.stability for t in search.trials if t.weight and t.met}
+    # Of those that are as stable as any up to 0.02, the lightest.
+    tied = [weight for weight, value in allowed.items() if value >= max(allowed.values()) - 0.02]
+    assert search.chosen == min(tied) < max(allowed)
 
     record = json.loads((out / "fit.json").read_text())
     assert record["search"]["chosen"] == search.chosen

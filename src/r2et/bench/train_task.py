@@ -191,6 +191,7 @@ class TrainTask(BenchTask):
                 class_weight=None,
                 region=None,
                 max_auc_drop=None,
+                heavier=True,
                 progress=False,
                 baselines=False,
             )
