@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from r2et.data import DATASETS, Origin, load
+from r2et.data.brain import ABIDE_PAIRS
 from r2et.data.graph_pairs import MOST, edge_names, pair_up
 from r2et.errors import InputError, UnavailableError
 from r2et.explain import Gradient
@@ -15,7 +16,7 @@ from r2et.rank import top_k
 from real_data import real
 
 NODES = {"abide": 116, "adhd-frontal": 28, "kki": 190, "ohsu": 190, "peking-1": 190}
-PAIRS = {"adhd-frontal": (528, 198, 297)}
+PAIRS = {"abide": ABIDE_PAIRS, "adhd-frontal": (528, 198, 297)}
 
 
 def numbered(people, edges=3):

@@ -5,7 +5,7 @@ import torch
 from torch.nn import functional as F
 
 from r2et.errors import InputError
-from r2et.models import SiameseCNN, predict, undisturbed
+from r2et.models import SiameseCNN, SiameseMLP, predict, undisturbed
 from r2et.models.siamese import NORM_FLOOR, cosine
 
 
@@ -133,3 +133,81 @@ def test_other_shapes_are_refused_in_one_sentence(shape, message):
     with pytest.raises(InputError) as caught:
         SiameseCNN()(torch.zeros(shape))
     assert str(caught.value).startswith(f"SiameseCNN: {message}")
+
+
+# --- SiameseMLP
+
+
+def people(count, generator, features=300):
+    """(count, features) rows of two kinds that differ a little in every feature, and their kinds.
+
+    Features have their own scale and level, and one never changes.
+    """
+    kind = torch.randint(2, (count,), generator=generator)
+    own = torch.linspace(-1, 1, features)
+    x = torch.randn(count, features, generator=generator) + 0.4 * own.sign() * kind[:, None]
+    x = 100 * own + x * 10.0 ** (2 * own)
+    x[:, 0] = 7.0
+    return x, kind
+
+
+def drawn_pairs(x, kind, count, generator):
+    first, second = torch.randint(len(x), (2, count), generator=generator)
+    return torch.stack([x[first], x[second]], 1), (kind[first] == kind[second]).long()
+
+
+def test_it_is_the_formula():
+    x = torch.rand(20, 2, 5, dtype=torch.float64, generator=seeded())
+    torch.manual_seed(0)
+    network = SiameseMLP.fitted(x.float(), 3).double()
+    rows = x.float().double().flatten(0, 1)
+    apart = (x - rows.mean(0)) / (3 * rows.std(0, correction=0))
+    units = torch.tanh(apart @ network.linear.weight.T + network.linear.bias)
+    a, b = units[:, 0], units[:, 1]
+    cosines = (a * b).sum(1) / (a.norm(dim=1) * b.norm(dim=1))
+    expected = 3 * torch.stack([-cosines, cosines], 1)
+    torch.testing.assert_close(network(x), expected, rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(network(x.flip(1)), network(x))
+
+
+def test_a_feature_that_never_changes_does_no_harm():
+    x, _ = people(50, seeded())
+    network = SiameseMLP.fitted(x.view(25, 2, -1))
+    assert float(network.deviation[0]) == 1.0
+    assert bool(network(x.view(25, 2, -1)).isfinite().all())
+
+
+def test_it_learns_what_is_spread_over_many_features():
+    numbers = seeded()
+    x, kind = people(200, numbers)
+    pairs_, same = drawn_pairs(x[:150], kind[:150], 1500, numbers)
+    held, expected = drawn_pairs(x[150:], kind[150:], 400, numbers)
+    torch.manual_seed(0)
+    network = SiameseMLP.fitted(pairs_)
+    optimizer = torch.optim.Adam(network.parameters(), lr=0.001)
+    for _ in range(5):
+        for rows, y in zip(pairs_.split(64), same.split(64), strict=True):
+            optimizer.zero_grad()
+            F.cross_entropy(network(rows), y).backward()
+            optimizer.step()
+    assert (predict(network, held) == expected).float().mean() > 0.8
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: SiameseMLP(0), "SiameseMLP: features must be a whole number, at least 1, got 0."),
+        (lambda: SiameseMLP(3, 1.5), "SiameseMLP: width must be a whole number, at least 1"),
+        (
+            lambda: SiameseMLP.fitted(torch.rand(4, 3)),
+            r"SiameseMLP.fitted: x must be pairs of shape \(B, 2, features\), got",
+        ),
+        (
+            lambda: SiameseMLP(3)(torch.rand(4, 2, 5)),
+            "SiameseMLP: x must be pairs of 3 features each, got",
+        ),
+    ],
+)
+def test_bad_input(make, message):
+    with pytest.raises(InputError, match="^" + message):
+        make()

@@ -16,6 +16,7 @@ from r2et.models import (
     ResNet18,
     SiameseCNN,
     SiameseGCN,
+    SiameseMLP,
     TableMLP,
     load_extra,
     load_model,
@@ -31,6 +32,7 @@ NETWORKS = {
     "cnn": (lambda: SiameseCNN(classes=10), (2, 2, 28, 28)),
     "resnet": (lambda: ResNet18(channels=1, width=2, stem="large", classes=3), (2, 1, 64, 64)),
     "gcn": (lambda: SiameseGCN(5, (4, 3), features="strength"), (2, 2, 5, 5)),
+    "edges": (lambda: SiameseMLP.fitted(torch.rand(9, 2, 6), 3), (4, 2, 6)),
     "hinge": (lambda: HingeMLP.fitted(torch.rand(50, 5), 4, knots=3), (4, 5)),
     "table": (lambda: TableMLP.fitted(torch.rand(50, 5), (4, 3), bins=6), (4, 5)),
 }
@@ -168,7 +170,7 @@ def test_only_our_networks_can_be_saved(tmp_path):
             save_model(model, tmp_path)
         assert str(caught.value) == (
             "save_model: model must be one of HingeMLP, MLP, ResNet18, SiameseCNN, SiameseGCN, "
-            f"TableMLP (store others with torch.save), got {type(model).__name__}."
+            f"SiameseMLP, TableMLP (store others with torch.save), got {type(model).__name__}."
         )
     assert files(tmp_path) == []
 

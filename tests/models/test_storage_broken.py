@@ -77,13 +77,13 @@ def test_a_description_that_is_none(folder, content, message):
         ({"format": True}, ": format must be a number, got True."),
         (
             {"class": "os.system"},
-            ": class must be one of HingeMLP, MLP, ResNet18, SiameseCNN, SiameseGCN, TableMLP, "
-            "got os.syste",
+            ": class must be one of HingeMLP, MLP, ResNet18, SiameseCNN, SiameseGCN, "
+            "SiameseMLP, TableMLP, got os.syste",
         ),
         (
             {"class": ["MLP"]},
-            ": class must be one of HingeMLP, MLP, ResNet18, SiameseCNN, SiameseGCN, TableMLP, "
-            "got ['MLP'].",
+            ": class must be one of HingeMLP, MLP, ResNet18, SiameseCNN, SiameseGCN, "
+            "SiameseMLP, TableMLP, got ['MLP'].",
         ),
         ({"settings": [3]}, ": settings must be an object, got [3]."),
         ({"extra": "(removed)"}, ": extra must be an object, got None."),

@@ -13,7 +13,7 @@ from torch import nn
 from r2et.attack import Attack, ERAttack, MSEAttack
 from r2et.attack.constraints import Constraint
 from r2et.bench.augmentation import augmented
-from r2et.bench.networks import papers_network
+from r2et.bench.networks import edge_network, papers_network
 from r2et.config import Configurable
 from r2et.data import DATASETS, Data, Split, load
 from r2et.data.sources.supplied import Supplied
@@ -40,6 +40,7 @@ class BenchmarkConfig(Configurable):
     ks: those of Table 7.
     sigma: of SmoothGrad, Table 2.
     width, epochs, batch, lr: of the network and its training; None: the usual ones.
+    edge_width: of a SiameseMLP, which takes the place of the papers' network; None: theirs.
     slack: how far below Vanilla's a validation AUC may lie.
     train_rows: how many rows to train on; None: all.
     keep: "above" keeps the last epoch whose AUC is not below the threshold.
@@ -75,6 +76,7 @@ class BenchmarkConfig(Configurable):
     epochs: int | None = None
     batch: int = 256
     lr: float = 0.01
+    edge_width: int | None = None
     slack: float = 0.01
     train_rows: int | None = None
     keep: str = "last"
@@ -114,6 +116,8 @@ class BenchmarkConfig(Configurable):
 
     def network(self, data: Data, seed: int, hidden: tuple[int, ...] | None = None) -> nn.Module:
         """An untrained network, from a seed; hidden: the widths a recipe asks for in a table."""
+        if self.edge_width is not None:
+            return edge_network(data, self.edge_width, seed)
         return papers_network(data, hidden if self.width is None else self.width, seed)
 
     def attack(

@@ -1,4 +1,4 @@
-"""The papers' networks, by name: what the benchmark trains, whatever `fit` makes by default."""
+"""The networks of the benchmark, whatever `fit` makes by default: the papers', and one of ours."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torch import nn
 
 from r2et.data import Data
 from r2et.errors import require
-from r2et.models import MLP, ResNet18, SiameseCNN, SiameseGCN
+from r2et.models import MLP, ResNet18, SiameseCNN, SiameseGCN, SiameseMLP
 
 PICTURE_WIDTH = 16  # of a ResNet18 that a computer without a GPU can train
 SMALL_SIDE = 32  # pictures of more pixels across are made smaller first
@@ -26,6 +26,13 @@ def papers_network(data: Data, widths: Sequence[int] | None = None, seed: int = 
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return _network(tuple(data.train.x.shape[1:]), _classes(data), widths)
+
+
+def edge_network(data: Data, width: int, seed: int) -> nn.Module:
+    """A network of ours for pairs of brain networks, where the papers' learns nothing."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return SiameseMLP.fitted(data.train.x, width)
 
 
 def _network(shape: tuple[int, ...], classes: int, widths: Sequence[int] | None) -> nn.Module:

@@ -95,6 +95,7 @@ class TrainTask(BenchTask):
             explainer=benchmark.judged,
             rows=benchmark.train_rows,
             width=benchmark.width,
+            edge_width=benchmark.edge_width,
             keep=benchmark.keep,
             slack=benchmark.slack,
             penalised=None if benchmark.is_table else benchmark.explainer,

@@ -27,13 +27,14 @@ def pair_up(
     source: Origin,
     regions: Sequence[str] = (),
     notes: tuple[str, ...] = (),
+    most: tuple[int, int, int] = MOST,
 ) -> Data:
     """Pairs x (B, 2, N (N - 1) / 2) of upper triangles; y is 1 where both labels are the same.
 
     edges: (people, N (N - 1) / 2), row by row without the diagonal, so that every edge is one
     feature. regions: the names of the N nodes, if they have any. People are split 70:15:15 within
     each label. A training pair is any two training graphs; a validation or test pair is a training
-    graph and a validation or test graph.
+    graph and a validation or test graph. most: how many pairs of each part, drawn from all.
     """
     count = edges.shape[1]
     require(count > k, name, "every network", f"one of more than k = {k} edges", f"{count} edges")
@@ -45,10 +46,10 @@ def pair_up(
     require(enough, name, "y", "two labels or more, each of 7 people or more", counted)
     people = _people(name, y)
     splits = []
-    for part, held, most in zip(("train", "val", "test"), people, MOST, strict=True):
+    for part, held, limit in zip(("train", "val", "test"), people, most, strict=True):
         both = held is people[0]
         ends = np.triu_indices(len(held), 1) if both else _grid(len(people[0]), len(held))
-        chosen = pick(len(ends[0]), most, f"{name}:{part}")
+        chosen = pick(len(ends[0]), limit, f"{name}:{part}")
         pairs = np.stack([people[0][ends[0][chosen]], held[ends[1][chosen]]], 1)
         same = y[pairs[:, 0]] == y[pairs[:, 1]]
         x = torch.from_numpy(edges[pairs].astype(np.float32))

@@ -5,7 +5,7 @@ from r2et.models.hinge import HingeMLP
 from r2et.models.mlp import MLP
 from r2et.models.output import predict, undisturbed
 from r2et.models.resnet import ResNet18
-from r2et.models.siamese import Siamese, SiameseCNN
+from r2et.models.siamese import Siamese, SiameseCNN, SiameseMLP
 from r2et.models.smooth import smooth
 from r2et.models.storage import load_extra, load_model, save_model
 from r2et.models.table import TableMLP
@@ -17,6 +17,7 @@ __all__ = [
     "Siamese",
     "SiameseCNN",
     "SiameseGCN",
+    "SiameseMLP",
     "TableMLP",
     "load_extra",
     "load_model",

@@ -8,10 +8,13 @@ from typing import final
 import torch
 from torch import Tensor, nn
 
+from r2et.checks import check_input
 from r2et.errors import require
 from r2et.models.network import Network, check_counts
 
 NORM_FLOOR = 1e-6
+DAMPED = 3.0  # standard deviations of a feature count as one: Adam's steps are as much smaller
+SURE = 3.0  # what SiameseMLP's cosine is multiplied by before training
 
 
 def cosine(a: Tensor, b: Tensor) -> Tensor:
@@ -112,4 +115,61 @@ class SiameseCNN(Siamese):
             tuple(x.shape[1:]),
         )
         out: Tensor = self.layers(x.reshape(-1, 1, 28, 28))
+        return out
+
+
+@final
+class SiameseMLP(Siamese):
+    """One layer of tanh units that sees all features at once, each as its distance from the usual.
+
+    emb(x) = tanh(W (x - mean) / (3 deviation) + b). For pairs of rows whose features have a scale
+    and a meaning of their own, such as the edges of brain networks: what tells people apart there
+    is small beside what all have in common, and spread over thousands of edges.
+
+    pair: (B, 2, features). Returns (B, 2) logits.
+
+    Args:
+        features: of one of the two.
+        width: units, the size of the embedding.
+        classes: of the single-input classifier.
+    """
+
+    mean: Tensor
+    deviation: Tensor
+
+    def __init__(self, features: int, width: int = 16, *, classes: int = 2) -> None:
+        check_counts("SiameseMLP", features=features, width=width)
+        super().__init__(width, classes)
+        self.settings = {"features": features, "width": width, "classes": classes}
+        self.register_buffer("mean", torch.zeros(features))
+        self.register_buffer("deviation", torch.ones(features))
+        self.linear = nn.Linear(features, width)
+        self.activation = nn.Tanh()
+        with torch.no_grad():
+            nn.init.normal_(self.linear.weight, std=features**-0.5)
+            self.linear.bias.zero_()
+            self.compare.weight.mul_(SURE)
+
+    @classmethod
+    def fitted(cls, x: Tensor, width: int = 16, *, classes: int = 2) -> SiameseMLP:
+        """One that knows mean and deviation of each feature in the training pairs x (B, 2, n).
+
+        A feature that never changes has deviation 1.
+        """
+        check_input("SiameseMLP.fitted", x)
+        is_valid = x.ndim == 3 and x.shape[1] == 2
+        require(is_valid, "SiameseMLP.fitted", "x", "pairs of shape (B, 2, features)", x)
+        network = cls(x.shape[2], width, classes=classes)
+        deviation, mean = torch.std_mean(x.detach().cpu().flatten(0, 1), 0, correction=0)
+        network.mean.copy_(mean)
+        network.deviation.copy_(torch.where(deviation > 0, deviation, 1.0))
+        return network
+
+    def embed(self, x: Tensor) -> Tensor:
+        """(B, features) rows -> (B, width) embeddings."""
+        features = self.settings["features"]
+        is_valid = x.ndim == 2 and x.shape[1] == features
+        require(is_valid, "SiameseMLP", "x", f"pairs of {features} features each", x)
+        apart = (x - self.mean) / (DAMPED * self.deviation)
+        out: Tensor = self.activation(self.linear(apart))
         return out

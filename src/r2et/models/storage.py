@@ -26,7 +26,7 @@ from r2et.models.mlp import MLP
 from r2et.models.network import Network
 from r2et.models.piecewise_linear import rho_of
 from r2et.models.resnet import ResNet18
-from r2et.models.siamese import SiameseCNN
+from r2et.models.siamese import SiameseCNN, SiameseMLP
 from r2et.models.smooth import smooth
 from r2et.models.table import TableMLP
 from r2et.version import __version__
@@ -35,7 +35,8 @@ FORMAT = 1
 DESCRIPTION = "model.json"
 FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 NETWORKS: dict[str, type[Network]] = {
-    kind.__name__: kind for kind in (HingeMLP, MLP, ResNet18, SiameseCNN, SiameseGCN, TableMLP)
+    kind.__name__: kind
+    for kind in (HingeMLP, MLP, ResNet18, SiameseCNN, SiameseGCN, SiameseMLP, TableMLP)
 }
 
 
