@@ -129,7 +129,13 @@ def test_a_radius_of_its_own_is_another_measurement():
 
 def test_the_nearest_budget():
     values = {"budgets": [0.1, 0.2, 0.5], "er_last": [[0.9], [0.6, 0.7], [0.2]], "papers": 0.694}
+    values["sensitivity"] = [[0.0], [0.05, 0.1], [0.2]]
     assert nearest_budget(values) == 0.2
+    # Where predictions are lost, rows count as unmoved: near to the papers' for no good reason.
+    values |= {"er_last": [[0.9], [0.6, 0.6], [0.69]]}
+    assert nearest_budget(values) == 0.2
+    values["sensitivity"] = [[0.5], [0.5, 0.5], [0.5]]
+    assert nearest_budget(values) == 0.5
 
 
 def test_edges_alone_by_hand():

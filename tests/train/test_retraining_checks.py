@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from torch import nn
 
 from r2et.errors import InputError
 from r2et.explain import Gradient
@@ -9,6 +10,7 @@ from r2et.metrics import split_auc
 from r2et.rank import precision_at_k
 from r2et.train import fit, recipe
 from r2et.train.defaults import default_network
+from r2et.train.step import alike_in_both_modes, resting_modules
 from training_data import small
 
 
@@ -80,3 +82,48 @@ def test_how_often_is_asked_for_properly(data, retrain, every, given):
     expected = "check_every must be None, or a positive number of batches with retrain=True"
     with pytest.raises(InputError, match=f"fit: {expected}, got {given}"):
         fit(None, data, "wd", retrain=retrain, check_every=every, progress=False)
+
+
+def normed(seed=0):
+    torch.manual_seed(seed)
+    layers = [nn.Linear(8, 8), nn.BatchNorm1d(8), nn.Softplus(), nn.Linear(8, 2)]
+    return nn.Sequential(*layers, nn.BatchNorm1d(2, track_running_stats=False))
+
+
+def test_batch_normalisation_rests_in_a_retraining_and_in_no_training_from_scratch(data):
+    """A loss by each batch's own statistics lets a penalty ruin the network that is deployed."""
+    start = normed()[:4]
+    with torch.no_grad():
+        start(3 * data.train.x)  # the statistics of other rows than these
+    begun = {name: value.clone() for name, value in start[1].named_buffers()}
+    for retrain in (True, False):
+        done = fit(
+            start,
+            data,
+            recipe("r2et"),
+            retrain=retrain,
+            epochs=1,
+            agree=0.0,
+            k=3,
+            keep="last",
+            progress=False,
+            baselines=False,
+        )
+        same = [torch.equal(begun[n], value) for n, value in done.model[1].named_buffers()]
+        assert all(same) == retrain
+        assert not torch.equal(done.model[0].weight, start[0].weight)
+    assert start.training
+    assert start[1].training
+
+
+def test_what_rests(data):
+    network = normed().train()
+    assert resting_modules(network, retrain=False) == []
+    assert resting_modules(network, retrain=True) == [network[1]]  # the other has no statistics
+    network[1].eval()
+    for retrain in (False, True):
+        assert resting_modules(network, retrain=retrain) == [network[1]]
+    only = network[:4]
+    assert alike_in_both_modes(only, data.train.x, [only[1]])
+    only[1].train()
+    assert not alike_in_both_modes(only, data.train.x)

@@ -102,6 +102,7 @@ class TrainTask(BenchTask):
             regime=None if self.regime == "long" else self.regime,
             agree=dict(self.changes).get("agree"),
             check_every=benchmark.check_every if self.retrain else None,
+            norms="rest" if self.retrain and benchmark.retrained else None,
             augment=None if self.retrain else benchmark.augment or None,
             source=source_of(written) if foreign else None,
             content=None if has_checksums(self.data) else content_hash(self.data),

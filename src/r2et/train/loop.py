@@ -25,7 +25,7 @@ from r2et.train.protocol import reaches
 from r2et.train.recipe import Recipe
 from r2et.train.reference import ReferenceModel
 from r2et.train.runtime import mixed, patient_interrupt, seed_everything
-from r2et.train.step import Terms, TrainingStep, alike_in_both_modes
+from r2et.train.step import Terms, TrainingStep, alike_in_both_modes, resting_modules
 from r2et.train.watched_thickness import watched_thickness
 
 Keep: TypeAlias = Literal["last", "best", "above"]
@@ -89,15 +89,14 @@ class Loop:
         self.state = State()
         self.kept = copied_weights(model)
         self.explainer = explainer or recipe.explainer
-        # What the caller holds in eval mode inside a network that trains, stays so.
-        self.resting = [m for m in model.modules() if model.training and not m.training]
+        self.resting = resting_modules(model, settings.retrain)
         self.reference: ReferenceModel | None = None
         if settings.retrain:
             self.reference = ReferenceModel(
                 model.to(distributed.device), self.explainer, data, settings.k
             )
         shared = recipe.active and alike_in_both_modes(
-            model.to(distributed.device), data.train.x[:64].to(distributed.device)
+            model.to(distributed.device), data.train.x[:64].to(distributed.device), self.resting
         )
         step = TrainingStep(model, recipe, distributed, shared)
         self.optimizer = torch.optim.Adam(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _BatchNorm
 
 from r2et.penalty import Penalty
 from r2et.penalty.adversarial import row_losses
@@ -87,10 +89,23 @@ class TrainingStep(nn.Module):
         return abs((loss_now + 1) / penalty_now) if penalty_now else 0.0
 
 
-def alike_in_both_modes(model: nn.Module, x: Tensor) -> bool:
+def resting_modules(model: nn.Module, retrain: bool) -> list[nn.Module]:
+    """Parts of a network that stay in eval mode while it trains.
+
+    What the caller holds in eval mode inside a network that trains; and, of a retraining, batch
+    normalisation: rankings are those of the deployed network, with the statistics that it has. A
+    loss that goes by each batch's own would let a penalty ruin the deployed network unseen.
+    """
+    held = [m for m in model.modules() if model.training and not m.training]
+    norms = [m for m in model.modules() if isinstance(m, _BatchNorm) and m.track_running_stats]
+    return held + [m for m in norms if retrain and m not in held]
+
+
+def alike_in_both_modes(model: nn.Module, x: Tensor, resting: Sequence[nn.Module] = ()) -> bool:
     """Whether train and eval mode give the same output at x, so that one pass can serve both.
 
-    Dropout and batch normalisation do not. Leaves no trace: not in x, buffers, random numbers.
+    Dropout and batch normalisation do not, unless they are among those that rest in eval mode.
+    Leaves no trace: not in x, buffers, random numbers.
     """
     buffers = {name: value.clone() for name, value in model.named_buffers()}
     modes = [(module, module.training) for module in model.modules()]
@@ -99,6 +114,8 @@ def alike_in_both_modes(model: nn.Module, x: Tensor) -> bool:
         try:
             deployed = model.eval()(x.clone())
             model.train()
+            for module in resting:
+                module.training = False
             trained = [model(x.clone()) for _ in range(TRIALS)]
         finally:
             for module, mode in modes:
