@@ -110,7 +110,17 @@ ALTERNATIVES: tuple[Any, ...] = (
     *(Gradient(of="logit"), SmoothGrad(samples=3), L2(0.4), Linf(0.4), SSR()),
     *(OTHER_SCHEMA, {"n_steps": 3}, ("pay",), ((0, 1),), {"age": 2.0, "pay": 3.0}, "all"),
     *("abs", "signed", "sum", "probability", "closest", "fast", "last", "best", "linf", "left"),
-    *("exponential", "exact", "autograd", "difference", "product", "argmax", "none", "uniform"),
+    *(
+        "exponential",
+        "exact",
+        "autograd",
+        "difference",
+        "product",
+        "argmax",
+        "none",
+        "uniform",
+        "worst",
+    ),
     IntegratedGradients(points=5, rule="gauss_legendre", reduce="signed"),
     *("DeepLift", "0.weight", "other.csv", "auc_clean", "interval", scores_of_square),
 )

@@ -31,6 +31,7 @@ PENALTIES = [
     R2ET(k=3, pairs="closest", form="exponential", by="product"),
     R2ET(k=3, pairs="anchor", l2=0.0),
     BallR2ET(k=3),
+    BallR2ET(k=3, ends="worst"),
     EstimatedHessian(),
     ExactHessian(),
     SSR(steps=2),
@@ -184,6 +185,10 @@ def test_half_of_the_ways_to_be_wrong():
         (
             lambda: BallR2ET(hinge=0.4, form="exponential"),
             "BallR2ET: hinge must be None with form exponential, got 0.4.",
+        ),
+        (
+            lambda: BallR2ET(ends="nearest"),
+            "BallR2ET: ends must be random or worst, got nearest.",
         ),
         (lambda: BallR2ET(radius=-1), "BallR2ET: radius must be positive, got -1."),
         (lambda: SSR(steps=0), "SSR: steps must be a positive whole number, got 0."),

@@ -224,6 +224,41 @@ def test_ball_term_compares_relative_scores_across_the_ball(case):
     torch.testing.assert_close(penalties, expected)
 
 
+def test_the_worst_end_is_one_step_against_the_gap(case):
+    """On a quadratic, whose gradient at any point is known; its gap's gradient by differences."""
+    model, x, gradient, a = case
+    noise = torch.randn_like(x)
+    sign = torch.where(model(x) > 0, 1.0, -1.0)
+    top = gradient.abs().argsort(dim=1, descending=True)[:, :K]
+    weights = torch.full_like(x, -1 / (N - K)).scatter(1, top, 1 / K)
+
+    def scores(points):
+        raw = (gradient + sign * ((points - x) @ a)).abs()
+        return raw / raw.mean(1, keepdim=True)
+
+    start = x + 0.125 * noise.sign() / N**0.5
+    up = torch.zeros_like(x)
+    for i in range(N):
+        move = torch.zeros_like(x)
+        move[:, i] = 1e-6
+        up[:, i] = (weights * (scores(start + move) - scores(start - move))).sum(1)
+    end = start - 0.375 * up.sign() / N**0.5
+    expected = (scores(end) - scores(x)).norm(dim=1)
+    penalties = BallR2ET(k=K, radius=0.5, l1=0.0, ends="worst")(model, x, noise=noise)
+    torch.testing.assert_close(penalties, expected)
+
+
+def test_where_nothing_bends_the_worst_end_is_a_random_one():
+    torch.manual_seed(0)
+    model, x = MLP(N, (6,)).double(), torch.rand(5, N).double()
+    noise = torch.randn_like(x)
+    end = x + 0.5 * noise.sign() / N**0.5
+    here, there = (Gradient()(model, points) for points in (x, end))
+    here, there = (s / s.mean(1, keepdim=True) for s in (here, there))
+    penalties = BallR2ET(k=K, radius=0.5, l1=0.0, ends="worst")(model, x, noise=noise)
+    torch.testing.assert_close(penalties, (there - here).norm(dim=1))
+
+
 def test_ball_term_does_not_see_the_scale(case):
     model, x, _, _ = case
     noise = torch.randn_like(x)
@@ -257,6 +292,7 @@ def test_a_given_ranking_is_the_one_preserved(case):
         R2ET(k=2, by="product"),
         R2ET(k=2, form="exponential", pairs="anchor"),
         BallR2ET(k=2),
+        BallR2ET(k=2, ends="worst"),
         EstimatedHessian(),
         ExactHessian(),
         SSR(steps=400),

@@ -27,9 +27,11 @@ from r2et.metrics import split_auc
 from r2et.models import smooth
 from r2et.models.weights import copied_weights
 from r2et.train import RECIPES, Recipe, fit, recipe
+from r2et.train.step import resting_modules
 
-# Changes that `fit` takes, not the recipe: AT's step, how a retraining stops, and the length.
-FIT_CHANGES = ("radius", "agree", "epochs")
+# Changes that `fit` takes, not the recipe: AT's step, how a retraining stops, the length, and
+# whether Vanilla's weights are a retraining's start alone, from which it may go anywhere.
+FIT_CHANGES = ("radius", "agree", "epochs", "free")
 AGREE = 0.9  # P@k with Vanilla's rankings, below which a retraining stops
 BATCHES, FEWEST_EPOCHS, MOST_EPOCHS = 3000, 10, 200  # of the long regime
 PAPERS_PENALTIES = (*R2ET_VARIANTS, *OTHER_METHODS)
@@ -73,6 +75,11 @@ class TrainTask(BenchTask):
         return (self.vanilla,) if self.retrain or self.benchmark.keep == "above" else ()
 
     @property
+    def held(self) -> bool:
+        """Whether this is a retraining that stops where it leaves Vanilla."""
+        return self.retrain and not dict(self.changes).get("free", False)
+
+    @property
     def title(self) -> str:
         return f"{self.data}-{title_of(self.recipe)}-{'retrain' if self.retrain else 'train'}"
 
@@ -101,7 +108,8 @@ class TrainTask(BenchTask):
             penalised=None if benchmark.is_table else benchmark.explainer,
             regime=None if self.regime == "long" else self.regime,
             agree=dict(self.changes).get("agree"),
-            check_every=benchmark.check_every if self.retrain else None,
+            check_every=benchmark.check_every if self.held else None,
+            free=None if self.held == self.retrain else True,
             norms="rest" if self.retrain and benchmark.retrained else None,
             augment=None if self.retrain else benchmark.augment or None,
             source=source_of(written) if foreign else None,
@@ -127,8 +135,8 @@ class TrainTask(BenchTask):
     def settings(self, own: Recipe) -> Recipe:
         """The recipe with its changes, and the batches and steps that go with the data.
 
-        A retraining takes steps of a tenth: whole ones leave Vanilla's rankings at once, and then
-        nothing but Vanilla is kept.
+        A retraining that is held to Vanilla takes steps of a tenth: whole ones leave its rankings
+        at once, and then nothing but Vanilla is kept.
         """
         benchmark = self.benchmark
         changed = {n: v for n, v in self.changes if n not in FIT_CHANGES}
@@ -136,7 +144,7 @@ class TrainTask(BenchTask):
             changed = {**dict(benchmark.schedule), **changed}
         if not benchmark.is_table:
             changed = {"batch": benchmark.batch, "lr": benchmark.lr, **changed}
-        if self.retrain:
+        if self.held:
             changed["lr"] = changed.get("lr", own.lr) / 10
         if self.recipe in RECIPES:  # the length of training is the regime's
             changed["patience"] = None
@@ -170,7 +178,9 @@ class TrainTask(BenchTask):
         start, threshold = self._unsmoothed(settings, data), None
         if self.retrain and inputs:
             start.load_state_dict(parse_weights(_weights(inputs[0])))
-        elif inputs:
+        if self.retrain and not self.held:
+            rest_norms(start)
+        if inputs and not self.held:
             threshold = inputs[0].record.measured["auc_validation"] - benchmark.slack
         plain = benchmark.is_table or self.recipe == "vanilla"
         # Everything is said: what `fit` does by default may change, a benchmark may not.
@@ -185,9 +195,9 @@ class TrainTask(BenchTask):
                 epochs=self.length(settings, len(data.train.y)),
                 seed=self.seed,
                 explainer=None if plain else benchmark.explainer,
-                retrain=self.retrain,
+                retrain=self.held,
                 agree=dict(self.changes).get("agree", AGREE),
-                check_every=benchmark.check_every if self.retrain else None,
+                check_every=benchmark.check_every if self.held else None,
                 keep="last" if threshold is None else "above",
                 threshold=threshold,
                 class_weight=None,
@@ -232,6 +242,13 @@ class TrainTask(BenchTask):
         if settings.linear:
             return papers_network(data, (), self.seed)
         return self.benchmark.network(data, self.seed, self.widths(settings))
+
+
+def rest_norms(network: nn.Module) -> None:
+    """Batch normalisation keeps the statistics it has while the rest of the network is trained."""
+    network.train()
+    for module in resting_modules(network, retrain=True):
+        module.eval()
 
 
 def own_copy(data: Data) -> Data:

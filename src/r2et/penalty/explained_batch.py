@@ -80,8 +80,12 @@ class ExplainedBatch:
         return self.explainer.attribute(self.model, self.x, self._explained, create_graph=True)
 
     def raw_at(self, points: Tensor) -> Tensor:
-        """The attribution at points (B, ...), with a graph in the model's weights."""
-        points = points.detach().requires_grad_()
+        """The attribution at points (B, ...), with a graph in the model's weights.
+
+        And in the points, if they are a leaf that requires a gradient.
+        """
+        if not (points.is_leaf and points.requires_grad):
+            points = points.detach().requires_grad_()
         if isinstance(self.explainer, LocalExplainer):
             out = logits(self.model, points, self.where)
             return self._local(points, out, self.target)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias, final
+from typing import Literal, TypeAlias, final, get_args
 
 import torch
 from torch import Tensor
@@ -27,6 +27,8 @@ from r2et.rank import pairs
 from r2et.rank.pairs import PAIR_SETS, PairSet
 
 Form: TypeAlias = Literal["gap", "exponential"]
+Ends: TypeAlias = Literal["random", "worst"]
+ASIDE = 0.25  # of the radius: where a step of an attack begins, since at x itself much is flat
 
 
 @final
@@ -98,6 +100,10 @@ class BallR2ET(RankingPenalty):
             have the widest gaps.
         l2: weight of the difference across the ball.
         hinge: gaps wider than this are wide enough; None: none is.
+        ends: where v points. "random": anywhere. "worst": one step of an attack, from a random
+            quarter of the way against the mean gap, by the signs of its gradient; it costs one more
+            second derivative. Where that gradient is 0, as in a piecewise-linear network, the
+            random direction is taken: train a smooth one (`rho` of a recipe).
     """
 
     # Relative scores are the same for the probability and its log-odds, which never underflows.
@@ -109,10 +115,12 @@ class BallR2ET(RankingPenalty):
     l1: float = 0.1
     l2: float = 1.0
     hinge: float | None = None
+    ends: Ends = "random"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_pairs("BallR2ET", self.pairs, self.count, self.form)
+        require(self.ends in get_args(Ends), "BallR2ET", "ends", "random or worst", self.ends)
         check_positive("BallR2ET", zero=True, l1=self.l1, l2=self.l2)
         check_positive("BallR2ET", radius=self.radius)
         if self.hinge is not None:
@@ -130,10 +138,22 @@ class BallR2ET(RankingPenalty):
         if self.l1:
             total = self.l1 * gap_term(batch, here, self, self.hinge)
         if self.l2:
-            ends = batch.x.detach() + self.radius * unit(batch.noise)
-            there = relative(batch.explainer.reduced(batch.raw_at(ends)))
+            there = relative(batch.explainer.reduced(batch.raw_at(self._end(batch))))
             total = total + self.l2 * safe_norm(there - here)
         return total
+
+    def _end(self, batch: ExplainedBatch) -> Tensor:
+        """The points (B, ...) across the ball, radius away from x or a little less."""
+        if self.ends == "random":
+            return batch.x.detach() + self.radius * unit(batch.noise)
+        aside = unit(batch.noise.sign())
+        start = (batch.x.detach() + ASIDE * self.radius * aside).requires_grad_()
+        scores = relative(batch.explainer.reduced(batch.raw_at(start)))
+        gap = mean_gap(scores, batch.top(self.k)).sum()
+        (up,) = torch.autograd.grad(gap, start, allow_unused=True, materialize_grads=True)
+        flat = (up.flatten(1) == 0).all(1).view(-1, *[1] * (up.ndim - 1))
+        down = torch.where(flat, aside, -unit(up.sign()))
+        return start.detach() + (1 - ASIDE) * self.radius * down
 
 
 def gap_term(
