@@ -1,13 +1,16 @@
 """Pictures, digits and brain networks in the papers' regime: configs, copies, budgets."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import torch
+from safetensors.torch import save as format_weights
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
 from r2et.bench.augmentation import MOST_SHIFT, augmented, flipped_and_shifted
+from r2et.bench.benchmark_config import BenchmarkConfig, changes
 from r2et.bench.grid import Grid, inapplicable, select_trainings
 from r2et.bench.measure_task import MeasureTask
 from r2et.bench.networks import papers_network
@@ -19,7 +22,8 @@ from r2et.bench.train_task import TrainTask
 from r2et.data import Data, Origin, Split
 from r2et.errors import InputError
 from r2et.explain import Concept
-from r2et.train import RECIPES
+from r2et.models.weights import copied_weights
+from r2et.train import RECIPES, recipe
 from real_data import real
 
 
@@ -91,7 +95,11 @@ def test_pictures_are_retrained_from_one_vanilla(regime):
         assert measure.of.asked_epochs == own.retrain_epochs == 1
         assert dict(measure.of.changes)["agree"] == 0.0  # held by its AUC alone
     for tried in own.candidates["r2et-ball"]:
-        assert (dict(tried)["agree"], dict(tried)["l1"]) == (0.0, 0.0)
+        task = TrainTask("cifar10-10k", "r2et-ball", tried, retrain=True, regime=regime)
+        assert dict(tried)["l1"] == 0.0
+        assert not task.held
+        assert task.settings(recipe("r2et-ball")).lr == own.lr  # whole steps
+        assert task.config()["free"]
     assert not grid.train("cifar10-10k", "vanilla", retrain=True).retrain
     assert inapplicable(own, "sp", retrain=True) is None  # its softplus starts from Vanilla, too
     assert (own.width, own.train_rows) == ((16,), None)
@@ -162,3 +170,32 @@ def test_all_recipes_that_are_not_for_tables_are_tried():
         assert set(own.candidates) <= set(RECIPES)
         assert own.attack("er").keep == ("last_kept" if name == "oct-kermany-64" else "last")
         assert own.slack >= 0.005
+
+
+def test_a_retraining_that_is_not_held_starts_at_vanilla_and_goes_its_own_way(monkeypatch):
+    """Above the threshold, with batch normalisation at rest, and told so to fit."""
+    told = {}
+
+    def noted(model, _data, _recipe, **asked):
+        told.update(asked, model=copied_weights(model), modes=modes(model))
+        raise KeyboardInterrupt
+
+    def modes(model):
+        return {type(m).__name__: m.training for m in model.modules()}
+
+    monkeypatch.setattr(BenchmarkConfig, "load", lambda _: pictures())
+    monkeypatch.setattr("r2et.bench.train_task.fit", noted)
+    for free in (True, False):
+        settings = changes(free=True) if free else changes(agree=0.0)
+        task = TrainTask("cifar10-10k", "r2et", settings, retrain=True)
+        vanilla = task.benchmark.network(pictures(channels=3), seed=7)
+        record = SimpleNamespace(measured={"auc_validation": 0.9}, name="vanilla")
+        start = SimpleNamespace(record=record, network=format_weights(copied_weights(vanilla)))
+        with pytest.raises(KeyboardInterrupt):
+            task.do((start,))
+        torch.testing.assert_close(told["model"], copied_weights(vanilla))
+        assert told["modes"]["BatchNorm2d"] != free
+        assert told["modes"]["Conv2d"]
+        assert (told["retrain"], told["keep"]) == ((False, "above") if free else (True, "last"))
+        assert told["threshold"] == (pytest.approx(0.89) if free else None)
+        assert (told["check_every"] is None) == free

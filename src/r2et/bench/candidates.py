@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from r2et.bench.benchmark_config import Changes, changes
 
 WEIGHTS = tuple(changes(weight=w) for w in (0.003, 0.01, 0.03, 0.1))
@@ -53,12 +55,18 @@ def few_candidates(
     return {**own, **dict.fromkeys(PENALISED, penalised), "r2et-ball": ball}
 
 
-def across_ball(*weights: float, **settings: float) -> tuple[Changes, ...]:
+def across_ball(*weights: float, **settings: Any) -> tuple[Changes, ...]:
     """Settings of r2et-ball without its gaps.
 
     Between hundreds of pixels the widest gaps are those of a network that has learned nothing.
     """
     return tuple(changes(weight=w, l1=0.0, **settings) for w in weights)
+
+
+def worst_ends(*weights: float, **settings: Any) -> tuple[Changes, ...]:
+    """Settings of r2et-ball that begins at Vanilla and looks at the worst end of the ball."""
+    cooled = {"free": True, "ends": "worst", "cool_down": 0.7, "warm_up": 0.0}
+    return across_ball(*weights, **{**cooled, **settings})
 
 
 def held(tried: tuple[Changes, ...], agree: float) -> tuple[Changes, ...]:

@@ -159,6 +159,9 @@ def _pictures(long: BenchmarkConfig) -> BenchmarkConfig:
 def _brains(long: BenchmarkConfig) -> BenchmarkConfig:
     """Brain networks, attacked by as much as the data vary."""
     some = (changes(weight=0.1), changes(weight=0.1, adaptive=True))
+    ball = across_ball(0.1, 0.3)
+    if long.edge_width is not None:  # smooth, so that a step of an attack sees where to go
+        ball += across_ball(0.1, 0.3, ends="worst", radius=0.4)
     paper = STAND_INS[long.data]
     return replace(
         long,
@@ -167,5 +170,5 @@ def _brains(long: BenchmarkConfig) -> BenchmarkConfig:
         slack=published_slack(paper),
         region=Linf(round(BUDGETS[long.data] * EDGE_DEVIATIONS[long.data], 4)),
         validation_rows=60,
-        candidates=few_candidates(some, across_ball(0.1, 0.3)),
+        candidates=few_candidates(some, ball),
     )
