@@ -183,7 +183,7 @@ def test_a_retraining_that_is_not_held_starts_at_vanilla_and_goes_its_own_way(mo
     def modes(model):
         return {type(m).__name__: m.training for m in model.modules()}
 
-    monkeypatch.setattr(BenchmarkConfig, "load", lambda _: pictures())
+    monkeypatch.setattr(BenchmarkConfig, "load", lambda _: pictures(channels=3))
     monkeypatch.setattr("r2et.bench.train_task.fit", noted)
     for free in (True, False):
         settings = changes(free=True) if free else changes(agree=0.0)
