@@ -17,6 +17,7 @@ from r2et import R2ETClassifier, audit, reasons
 from r2et.data import Column, load_table
 from r2et.errors import InputError
 from r2et.explain import IntegratedGradients
+from r2et.models import MLP, HingeMLP, TableMLP
 from r2et.region import Feasible
 
 JOBS = ["clerk", "cook", "pilot"]
@@ -200,6 +201,8 @@ def test_numbers_have_reasons_in_their_own_units(table):
     assert {p.columns for p in single.reasons(x[["age"]])} <= {("age",), ()}
 
 
+# After one epoch a network may be below it.
+@pytest.mark.filterwarnings("ignore:fit. the trained network is clearly below")
 def test_a_recipe_of_reasons_ranks_columns(table):
     x, y = table
     assert vanilla(recipe="r2et-reasons", epochs=1, k=8).fit(x, y).k_ == 5
@@ -288,3 +291,29 @@ def test_bad_input_is_one_sentence(table, fitted):
         vanilla().fit(x, y[:10])
     with pytest.raises(ValueError, match="contains NaN"):
         vanilla().fit(x, np.where(y == "bad", np.nan, 1.0))
+
+
+@pytest.mark.parametrize(
+    ("settings", "network"),
+    [
+        ({"recipe": "certified"}, HingeMLP),
+        ({"recipe": "vanilla"}, TableMLP),
+        ({"recipe": "r2et"}, TableMLP),
+        ({"recipe": "sp"}, MLP),
+        ({"recipe": "vanilla", "hidden": (8,)}, MLP),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:fit. the trained network is clearly below")
+def test_the_network_is_that_of_fit(settings, network):
+    """And a column that is constant in the rows trained on counts for nothing, in any of them."""
+    numbers = np.random.default_rng(0)
+    x = numbers.normal(size=(300, 4)) * [1.0, 100.0, 1.0, 0.0] + [0.0, 5.0, 0.0, 3.0]
+    y = x[:, 0] + 0.3 * numbers.normal(size=300) > 0
+    model = R2ETClassifier(k=2, epochs=3, random_state=0, **settings).fit(x, y)
+    assert type(model.network_) is network
+    scores = model.explain(x)
+    assert bool((scores[:, 3] == 0).all())
+    assert bool((scores[:, 0] > 0).all())
+    other = x.copy()
+    other[:, 3] = 1e4
+    assert np.array_equal(model.predict_proba(other), model.predict_proba(x))

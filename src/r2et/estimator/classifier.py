@@ -8,26 +8,21 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import torch
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_array, check_consistent_length, check_random_state, column_or_1d
+from sklearn.base import ClassifierMixin
+from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from torch import Tensor
 
 from r2et.audit import Audit, audit
 from r2et.audit.subject import Subject
-from r2et.data import Column, Data, Origin, Schema, Split
+from r2et.data import Column, Data, Origin, Split
 from r2et.data.column import Kind
 from r2et.defaults import RADIUS, RECIPE, K
 from r2et.errors import require
-from r2et.estimator.encoding import (
-    Encoding,
-    NumberEncoding,
-    TableEncoding,
-    is_frame,
-    is_table,
-)
-from r2et.estimator.training_rows import dense, held_out, row_weights, silence
+from r2et.estimator.encoded_rows import EncodedRowsMixin
+from r2et.estimator.encoding import is_frame
+from r2et.estimator.training_rows import WHERE, held_out, row_weights
 from r2et.explain import Explainer, Gradient
 from r2et.models import MLP
 from r2et.models.output import batched_logits
@@ -38,6 +33,7 @@ from r2et.region import L2
 from r2et.train import Recipe, fit
 from r2et.train import recipe as find_recipe
 from r2et.train.baselines import fit_boosting
+from r2et.train.defaults import silence
 from r2et.train.seen_rows import SeenRows
 
 if TYPE_CHECKING:
@@ -45,10 +41,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-WHERE = "R2ETClassifier"
 
-
-class R2ETClassifier(ClassifierMixin, BaseEstimator):
+class R2ETClassifier(ClassifierMixin, EncodedRowsMixin):
     """A neural network for tables whose k strongest reasons hold still.
 
     X: numbers, as an array, a DataFrame, whose column names are kept, or a sparse matrix small
@@ -65,7 +59,7 @@ class R2ETClassifier(ClassifierMixin, BaseEstimator):
     recipe: a name of r2et.train.RECIPES, or a Recipe.
     radius: how far a row may move.
     random_state: of weights, batches and rows set aside.
-    hidden: widths of the hidden layers, by default the recipe's or 32.
+    hidden: widths of an MLP's hidden layers; by default the network that `r2et.train.fit` makes.
     epochs: by default the recipe's.
     explainer: what `explain` says and, where it is given, what the recipe holds still; by default
         the gradient.
@@ -172,14 +166,15 @@ class R2ETClassifier(ClassifierMixin, BaseEstimator):
         data = self._data(self.encoding_(rows).float(), y_codes, held)
         weights = None if weights is None else weights[~held]
         seen = SeenRows.of(data if held.any() else _without_val(data))
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            widths = (chosen.hidden or (32,)) if self.hidden is None else self.hidden
-            network = MLP(max(n, 2), widths, classes=len(self.classes_))
         constant = data.train.x.amax(0) == data.train.x.amin(0)
         for part in (data.train, data.val):  # one that only a row set aside tells apart is no bias
             part.x[:, constant] = 0
-        silence(network, constant)
+        network: MLP | None = None  # that of `fit`
+        if self.hidden is not None:
+            with torch.random.fork_rng(devices=[]):
+                torch.manual_seed(seed)
+                network = MLP(max(n, 2), self.hidden, classes=len(self.classes_))
+            silence(network, constant)
         trained = fit(
             network,
             data,
@@ -258,24 +253,6 @@ class R2ETClassifier(ClassifierMixin, BaseEstimator):
         names = self.get_feature_names_out().tolist()
         return [[names[i] for i in row] for row in order.tolist()]
 
-    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[Any]:
-        """Names of what `explain` scores, one per encoded feature; a Pipeline asks it last of all.
-
-        input_features: by default feature_names_in_, or else x0, x1, ...
-        """
-        check_is_fitted(self)
-        own = getattr(self, "feature_names_in_", None)
-        encoded = np.asarray(self.encoding_.names, dtype=object)
-        if input_features is None:
-            return encoded
-        names = np.asarray(input_features, dtype=object)
-        is_valid = names.shape == (self.n_features_in_,)
-        where, name = f"{WHERE}.get_feature_names_out", "input_features"
-        require(is_valid, where, name, f"{self.n_features_in_} names", f"shape {names.shape}")
-        same = own is None or list(own) == list(names)
-        require(same, where, name, "equal to feature_names_in_", names[:3].tolist())
-        return encoded if isinstance(self.encoding_, TableEncoding) else names
-
     def audit(
         self,
         X: ArrayLike,  # noqa: N803
@@ -306,44 +283,6 @@ class R2ETClassifier(ClassifierMixin, BaseEstimator):
         wanted = {**wanted, **settings, "all_rows": all_rows}
         return audit(subject, self.inputs(X), labels, **wanted)
 
-    def inputs(self, X: ArrayLike) -> Tensor:  # noqa: N803
-        """Rows as network_ takes them: (rows, n) float64, scaled to 0..1 over the rows of fit.
-
-        A single feature gets a second one beside it that is always 0.
-        """
-        check_is_fitted(self)
-        if isinstance(self.encoding_, TableEncoding):
-            got = type(X).__name__
-            require(is_frame(X), WHERE, "X", "a DataFrame with the columns of fit", got)
-            return self.encoding_(validate_data(self, X, reset=False, skip_check_array=True))
-        X = validate_data(self, X, dtype=np.float64, accept_sparse="csr", reset=False)  # noqa: N806
-        return self.encoding_(dense(X))
-
-    @property
-    def schema_(self) -> Schema | None:
-        """The columns in words and units."""
-        return self.encoding_.schema
-
-    @property
-    def reads_tables_(self) -> bool:
-        """Whether rows are read by schema_, and not as numbers."""
-        return isinstance(self.encoding_, TableEncoding)
-
-    @property
-    def groups_(self) -> tuple[tuple[int, ...], ...]:
-        """Features that are the categories of one column."""
-        return self.encoding_.groups
-
-    @property
-    def feature_low_(self) -> NDArray[np.float64]:
-        """Raw value of each feature that is 0 for the network."""
-        return self.encoding_.low
-
-    @property
-    def feature_range_(self) -> NDArray[np.float64]:
-        """Raw units between 0 and 1."""
-        return self.encoding_.size
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
@@ -362,37 +301,6 @@ class R2ETClassifier(ClassifierMixin, BaseEstimator):
         known = ", ".join(map(str, self.classes_))
         require(not strange, where, name, f"of {known}", strange[:1])
         return torch.from_numpy(np.searchsorted(self.classes_, labels))
-
-    def _is_table(self, X: Any) -> bool:  # noqa: N803
-        """Whether rows are read by a schema: cells that are no numbers, gaps, or kinds given."""
-        if self.kinds is not None:
-            require(is_frame(X), WHERE, "kinds", "left out unless X is a DataFrame", self.kinds)
-            return True
-        return is_table(X)
-
-    def _table(self, X: Any, y: ArrayLike) -> tuple[Any, NDArray[Any]]:  # noqa: N803
-        """A DataFrame as it is, and labels (rows,)."""
-        expected = "None for a table of other cells than numbers, whose columns are known"
-        require(self.groups is None, WHERE, "groups", expected, self.groups)
-        rows, labels = validate_data(self, X, y, skip_check_array=True)
-        checked = check_array(labels, ensure_2d=False, dtype=None, input_name="y", estimator=self)
-        labels = column_or_1d(checked, warn=True)
-        check_consistent_length(rows, labels)
-        # By place from here on: an index may name several rows.
-        return rows.reset_index(drop=True), np.asarray(labels)
-
-    def _numbers(self, X: ArrayLike, y: ArrayLike) -> tuple[Any, NDArray[Any]]:  # noqa: N803
-        """Rows (rows, features) float64, and labels (rows,)."""
-        X, y = validate_data(self, X, y, dtype=np.float64, accept_sparse="csr")  # noqa: N806
-        return dense(X), np.asarray(y)
-
-    def _encoding(self, rows: Any, held: NDArray[np.bool_]) -> Encoding:
-        """What the rows of fit teach about columns, scales and categories."""
-        if is_frame(rows):
-            return TableEncoding.of(WHERE, rows, self.kinds, np.flatnonzero(held))
-        own = getattr(self, "feature_names_in_", None)
-        names = [f"x{i}" for i in range(rows.shape[1])] if own is None else list(own)
-        return NumberEncoding.of(WHERE, rows, names, self.groups)
 
     def _data(self, x: Tensor, y: Tensor, held: NDArray[np.bool_]) -> Data:
         """Training and validation rows; the training rows twice if none are set aside."""

@@ -6,10 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from scipy.sparse import issparse
-from torch import Tensor, nn
 
 from r2et.errors import require
 
@@ -65,14 +63,3 @@ def held_out(
         own = random.permutation(np.flatnonzero(codes == label))
         held[own[: int(share * len(own))]] = True
     return held
-
-
-def silence(network: nn.Module, features: Tensor) -> None:
-    """Weights 0 for features that are constant in training: whatever they are, they are no reason.
-
-    A loss does not move these weights, the features being 0; left as drawn they would be part of
-    every explanation, and a penalty may move them.
-    """
-    first = next(module for module in network.modules() if isinstance(module, nn.Linear))
-    with torch.no_grad():
-        first.weight[:, features] = 0

@@ -87,6 +87,20 @@ def table_network(
     return network
 
 
+def silence(network: nn.Module, features: Tensor) -> None:
+    """Make features (n,) bool of a network for tables count for nothing, whatever they are.
+
+    Of those that are 0 in all training rows: a loss does not move their weights; left as drawn they
+    would be part of every explanation, and a penalty may move them.
+    """
+    if isinstance(network, HingeMLP | TableMLP):
+        network.forget(features)
+        return
+    first = next(module for module in network.modules() if isinstance(module, nn.Linear))
+    with torch.no_grad():
+        first.weight[:, features] = 0
+
+
 def scheduled(recipe: Recipe, network: nn.Module) -> Recipe:
     """The recipe with the learning rate of its network, where it has none of its own.
 

@@ -33,6 +33,7 @@ from r2et.train.defaults import (
     reasons_explainer,
     reasons_region,
     scheduled,
+    silence,
     table_network,
     usual_epochs,
 )
@@ -279,6 +280,7 @@ def _network(
         name = "model" if model is None else "recipe"
         require(table, "fit", name, f"given for inputs of shape {shape}", "linear or no model")
         network = table_network(data, recipe, seed=seed, weights=weights)
+        silence(network, (data.train.x == 0).all(0))
     else:
         is_valid = isinstance(model, nn.Module)
         require(is_valid, "fit", "model", "None or a torch.nn.Module", type(model).__name__)
