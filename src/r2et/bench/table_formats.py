@@ -11,7 +11,7 @@ from r2et.errors import printable
 
 MARKS = "Bold: the best; underlined: the next."
 SMALL, SAID = "Small: the papers' figure.", "Small: what was reported."
-LINEAR, LINEARS = "the linear model", "linear models, whose explanation is one for all rows"
+LINEAR, LINEARS = "the linear model", "linear models (one explanation for all rows)"
 BELOW = "rows marked ° (the validation AUC of a seed is too far below Vanilla's)"
 TIES = (
     "numbers marked ? (more than 5 % of the rows have equal scores at the border, so that P@k "
