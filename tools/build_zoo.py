@@ -64,7 +64,7 @@ def main() -> None:
         model = load_model(ZOO / "models" / name)
         row = name.removeprefix("adult-")
         claim = evaluate(model, row, by="r2et", source=f"zoo/models/{name}")
-        print(add(claim, ZOO / "claims").relative_to(ZOO), flush=True)
+        print(add(claim, ZOO / "claims", replace=True).relative_to(ZOO), flush=True)
         print({key: values.mean for key, values in claim.numbers.items()}, flush=True)
         (ZOO / "models" / name / ".lock").unlink(missing_ok=True)
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+from types import SimpleNamespace
 
 import pytest
 
@@ -33,6 +34,88 @@ def test_without_mlflow_there_is_a_sentence(monkeypatch):
     )
     with pytest.raises(InputError, match=expected):
         Audit(tabular()).log_mlflow()
+
+
+ENTITIES = SimpleNamespace(**dict.fromkeys(("Metric", "Param", "RunTag"), lambda *parts: parts))
+
+
+class Store:
+    """What MLflow shows of itself, with no server behind it."""
+
+    def __init__(self, **params):
+        self.params, self.logged = params, []
+
+    def active_run(self):
+        return None
+
+    def start_run(self, run_name):
+        raise OSError(f"no server\nfor {run_name}")
+
+    def MlflowClient(self):  # noqa: N802, as theirs is called
+        return self
+
+    def get_run(self, run_id):
+        if run_id == "unknown":
+            raise LookupError("Run 'unknown' not found")
+        return SimpleNamespace(data=SimpleNamespace(params=self.params))
+
+    def log_batch(self, *_, **__):
+        self.logged.append("batch")
+        raise OSError("connection lost")
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({}, r"MLflow must be able to log the audit, got an error \(OSError: no server\)\.$"),
+        ({"run_id": "unknown"}, r"run_id must be that of a run MLflow has, got an error \(Lookup"),
+        ({"run_id": 3}, r"run_id must be the id of a run, got 3\.$"),
+        ({"run_id": ""}, r"run_id must be the id of a run, got \.$"),
+        ({"run_id": "a", "prefix": "$%"}, "prefix must be letters, digits, '_', .* got "),
+        ({"run_id": "a", "prefix": 3}, "prefix must be letters, digits, '_', .* got 3"),
+        ({"run_id": "a", "prefix": "b."}, r"got an error \(OSError: connection lost\)\.$"),
+    ],
+)
+def test_what_mlflow_refuses_is_one_sentence(monkeypatch, settings, sentence):
+    monkeypatch.setitem(sys.modules, "mlflow", Store())
+    monkeypatch.setitem(sys.modules, "mlflow.entities", ENTITIES)
+    with pytest.raises(InputError, match=sentence) as caught:
+        Audit(tabular()).log_mlflow(**settings)
+    assert str(caught.value).startswith("log_mlflow: ")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_second_audit_of_other_settings_needs_another_prefix(monkeypatch):
+    """Nothing of it is logged: MLflow would keep the figures and refuse the settings."""
+    store = Store(**{"r2et.k": "99"})
+    monkeypatch.setitem(sys.modules, "mlflow", store)
+    monkeypatch.setitem(sys.modules, "mlflow.entities", ENTITIES)
+    expected = r"prefix must be another than that of .*, got r2et\. \(r2et\.k \d+ beside 99\)\.$"
+    with pytest.raises(InputError, match=expected):
+        Audit(tabular()).log_mlflow(run_id="a")
+    assert store.logged == []
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # of a package that is not ours
+def test_the_extra_alone_logs_to_a_file(monkeypatch, tmp_path):
+    """The client and SQLAlchemy, without a server."""
+    mlflow = pytest.importorskip("mlflow", reason="mlflow is not installed")
+    pytest.importorskip("sqlalchemy", reason="mlflow is not installed with sqlalchemy")
+    monkeypatch.chdir(tmp_path)
+    mlflow.set_tracking_uri("sqlite:///runs.db")
+    audit = Audit(tabular())
+    with mlflow.start_run() as run:
+        assert audit.log_mlflow() == audit.log_mlflow() == run.info.run_id
+        other = Audit({**tabular(), "settings": {**tabular()["settings"], "k": 1}})
+        with pytest.raises(InputError, match=r"prefix must be another .* got r2et\. \(r2et\.k 1 "):
+            other.log_mlflow()
+        assert other.log_mlflow(prefix="other.") == run.info.run_id
+        with pytest.raises(InputError, match="run_id must be that of a run MLflow has, got an err"):
+            audit.log_mlflow(run_id="unknown")
+        with pytest.raises(InputError, match="MLflow must be able to log the audit, got an error"):
+            audit.log_mlflow(prefix="../")
+    assert mlflow.MlflowClient().get_run(run.info.run_id).data.params["other.k"] == "1"
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,9 +14,19 @@ from typer.testing import CliRunner
 from nets import make, mlp
 from r2et.bench import evaluation
 from r2et.bench.benchmark_config import BenchmarkConfig
-from r2et.bench.claim import Claim, load_claims
-from r2et.bench.evaluation import TABLE, add, check_reported, evaluate, leaderboards, parse_reported
+from r2et.bench.claim import Claim, SeedValues, load_claims
+from r2et.bench.evaluation import (
+    TABLE,
+    add,
+    check_reported,
+    claim_lines,
+    evaluate,
+    is_linear,
+    leaderboards,
+    parse_reported,
+)
 from r2et.bench.registry import find_benchmark
+from r2et.bench.table_formats import legend, markdown, missing
 from r2et.bench.table_measurements import MEASUREMENTS
 from r2et.cli import app
 from r2et.errors import InputError
@@ -132,6 +143,17 @@ def test_what_cannot_be_proved_is_said():
         (MLP(28), {"reported": {"proved": "1"}}, "reported proved must be a number, 0 or more"),
         (MLP(28), {"reported": {"proved": 300}}, "proved must be a number, 0 or more, at most 100"),
         (MLP(28), {"reported": {"cauc": 88}}, "cauc must be a number, 0 or more, at most 1, got"),
+        (
+            MLP(28),
+            {"data": "x" * 999},
+            "leaderboard: data must be a table of the benchmark, got xx",
+        ),
+        (
+            MLP(28),
+            {"by": "a\nb"},
+            "leaderboard: by must be one line of 300 characters at most, got",
+        ),
+        (MLP(28).train(), {}, "leaderboard: model must be in eval mode (call model.eval()), got"),
         ("model.pt", {}, "leaderboard: model must be a torch.nn.Module, got str."),
     ],
 )
@@ -174,3 +196,136 @@ def test_the_command_writes_a_claim_and_shows_the_table(tmp_path):
     assert "theirs" in shown.output
     with pytest.raises(InputError, match=r"^leaderboard: out must be a folder with claims, open/"):
         leaderboards(tmp_path)
+
+
+def linear_network(weight=None):
+    network = nn.Linear(28, 2).eval()
+    if weight is not None:
+        nn.init.constant_(network.weight, weight)
+    return network
+
+
+@pytest.mark.usefixtures("few", "short_attacks")
+def test_a_network_that_cannot_be_measured_makes_no_claim():
+    class Detached(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = linear_network()
+
+        def forward(self, x):
+            return self.inner(x.detach())
+
+    expected = (
+        r"^leaderboard: cauc must be measured, got an error \(Gradient: model must be .*\)\.$"
+    )
+    for network in (linear_network(float("nan")), Detached().eval()):
+        with pytest.raises(InputError, match=expected):
+            evaluate(network, "mine")
+
+
+@pytest.mark.usefixtures("few", "short_attacks")
+def test_what_rests_on_ties_is_said_at_once():
+    lines = claim_lines(evaluate(linear_network(0.0), "mine"))
+    assert "strongattack  100.0?" in lines
+    assert any(line.startswith("? strongattack: 2 of 2 rows have equal scores") for line in lines)
+    assert "linear, so not compared: one explanation for all rows" in lines
+
+
+def test_which_networks_are_linear():
+    torch.manual_seed(0)
+    x = torch.rand(5, 28)
+    linear = [nn.Linear(28, 1), nn.Linear(28, 3), nn.Sequential(nn.Linear(28, 9), nn.Linear(9, 2))]
+    assert all(is_linear(network, x) for network in (*linear, linear_network(0.0)))
+    layers = [nn.Linear(28, 9), nn.ReLU(), nn.Linear(9, 2)]
+    assert not is_linear(nn.Sequential(*layers), x)
+    assert not is_linear(make(lambda: mlp(28, classes=2)), x)
+
+
+def entry(name, strong, proved=0.0, **settings):
+    """A claim of a network of anybody's."""
+    numbers = {
+        "proved": SeedValues((proved,)),
+        "cauc": SeedValues((0.9,)),
+        "sets": SeedValues((3,)),
+    }
+    numbers["strongattack"] = SeedValues((strong,), rows=(strong, strong - 0.01, strong + 0.01))
+    about = {"k": 8, "seeds": 1, "linear": False, **settings}
+    return Claim(TABLE, "adult", name, {}, (), numbers, about)
+
+
+def test_a_name_says_nothing_of_what_a_network_is(tmp_path):
+    for claim in (entry("linear", 0.9), entry("r2et", 0.8), entry("certified", 0.7)):
+        add(claim, tmp_path)
+    add(entry("mine", 1.0, 1.0, linear=True), tmp_path)
+    (table,) = leaderboards(tmp_path)
+    marks = {row.recipe: row.numbers[1].mark for row in table.rows}
+    assert marks == {"mine": "", "linear": "best", "r2et": "second", "certified": ""}
+    assert not any(number.dagger for row in table.rows for number in row.numbers)
+    assert "Linear, so not compared: mine." in missing(table)
+    assert "Not compared: linear models" in legend([table])[0]
+
+
+def test_a_claim_is_replaced_only_when_asked(tmp_path):
+    path = add(entry("mine", 0.5), tmp_path)
+    with pytest.raises(InputError, match=r"name must be of no claim yet .*--replace.* got that of"):
+        add(entry("mine", 0.9), tmp_path)
+    assert load_claims(tmp_path, TABLE) == [entry("mine", 0.5)]
+    assert add(entry("mine", 0.9), tmp_path, replace=True) == path
+    assert load_claims(tmp_path, TABLE) == [entry("mine", 0.9)]
+    command = ["leaderboard", "add", "no-such-model", "--name", "mine", "-o", str(tmp_path)]
+    refused = CliRunner().invoke(app, command).exception
+    assert "of no claim yet" in str(refused)
+    assert "of no claim yet" not in str(CliRunner().invoke(app, [*command, "--replace"]).exception)
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("mine", "../../../x"),
+        ("mine", "nosuch"),
+        ("mine", "mnist"),
+        ("mine", "adult/x"),
+        ("../mine", "adult"),
+        ("..", "adult"),
+        ("a\x1b[31mb", "adult"),
+        ("a" * 61, "adult"),
+        ("mine", "adult"),  # whose model is not there
+    ],
+)
+def test_nothing_is_made_for_what_is_refused(name, data, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    command = ["leaderboard", "add", "no-such-model", "--name", name, "--data", data]
+    ran = CliRunner().invoke(app, [*command, "-o", str(tmp_path / "out" / "claims")])
+    assert isinstance(ran.exception, InputError)
+    assert str(ran.exception).isprintable()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_written_to_is_refused_before_the_work(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match="out must be a folder that can be written to, got"):
+        evaluation.check_folder(tmp_path / "file")
+
+
+def test_a_claim_stands_in_its_own_file(tmp_path):
+    """Two files of one name would be one row."""
+    path = add(entry("mine", 0.5), tmp_path)
+    shutil.copy(path, path.with_name("adult-other.json"))
+    expected = "leaderboard: claim must be in open/adult-mine.json, as it says, got .*other.json"
+    with pytest.raises(InputError, match=expected):
+        leaderboards(tmp_path)
+
+
+def test_what_is_shown_of_anybodys_texts(tmp_path):
+    """No tags, links, colours or codes of theirs."""
+    hostile = "\x1b[31m<script>x</script> [a](javascript:b)\n| c"
+    claim = entry("mine", 0.5)
+    numbers = {**claim.numbers, "proved": SeedValues(failed=hostile)}
+    add(replace(claim, numbers=numbers, made={"date": hostile, "seconds": 1}), tmp_path)
+    shown = CliRunner().invoke(app, ["leaderboard", "show", "-o", str(tmp_path)])
+    assert shown.exit_code == 0, shown.output
+    assert "\x1b" not in shown.output
+    text = markdown(leaderboards(tmp_path)[0])
+    assert "<script>" not in text
+    assert "](javascript" not in text.replace("\\](", "")
+    assert "\\x1b[31m&lt;script>" in text

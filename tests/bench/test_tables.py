@@ -26,7 +26,7 @@ from r2et.bench.papers import (
 from r2et.bench.record import Record
 from r2et.bench.registry import BENCHMARKS, dataset_title
 from r2et.bench.result_table import make_table
-from r2et.bench.table_formats import LEGEND, latex, markdown, missing, page, tex
+from r2et.bench.table_formats import LEGEND, latex, legend, markdown, missing, page, tex
 from r2et.bench.table_plan import COARSE, LOST, ResultColumn, TableSpec, gathered, precision
 from r2et.bench.train_task import TrainTask
 from r2et.errors import InputError
@@ -138,8 +138,12 @@ def test_what_rests_on_ties_is_marked_and_not_compared():
 
 
 def test_every_format_says_what_its_marks_mean():
-    picked = replace(claim("wd", [0.7, 0.8]), chosen={"weight_decay": 0.125})
-    table = made(picked, claim("r2et", [0.9, 0.9]))
+    picked = replace(claim("wd", [0.6, 0.6], APART[1]), chosen={"weight_decay": 0.125})
+    added = [row + 0.05 + 0.01 * (i % 2) for i, row in enumerate(APART[0])]
+    rows = [picked, claim("r2et", [0.8, 0.8], APART[0], reported=0.8), claim("linear", [1.0, 1.0])]
+    rows += [claim("at", [0.5, 0.5], below=["low"]), claim("sp", [0.5, 0.5], tied=0.5)]
+    table = made(*rows, claim("certified", [0.9, 0.9], added))
+    assert legend([table]) == LEGEND
     for line in LEGEND:
         assert tex(line) in latex(table)
         assert html.escape(line) in page("Title", [table])
@@ -149,6 +153,26 @@ def test_every_format_says_what_its_marks_mean():
     assert "needs \\usepackage{booktabs}" in latex(table)
     (caption,) = (line for line in latex(table).splitlines() if "caption" in line)
     assert caption == r"\caption{Title, adult.}"
+
+
+def test_nothing_is_said_of_marks_that_no_row_has():
+    plain = made(claim("wd", [0.7]), claim("r2et", [0.9]))
+    assert legend([plain]) == ("Bold: the best; underlined: the next.",)
+    assert legend([]) == legend([made(claim("wd", [], failed="late"))]) == ()
+    two = made(claim("linear", [0.7]), claim("sp", [0.9], tied=0.9))
+    (line,) = legend([plain, two])
+    assert "Not compared: the linear model and numbers marked ? (more" in line
+    assert "°" not in line
+    assert "†" not in line
+    (_, tested) = legend(
+        [made(claim("r2et", [0.9, 0.9], APART[0]), claim("sp", [0.5] * 2, APART[1]))]
+    )
+    assert tested.startswith(
+        "† the better of the papers' best R2ET and the best other method. It needs"
+    )
+    for text in (latex(plain), page("Title", [plain])):
+        assert "dagger" not in text
+        assert "Not compared" not in text
 
 
 def test_what_is_missing_and_what_is_doubted_is_said_in_every_format():

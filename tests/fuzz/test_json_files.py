@@ -1,20 +1,29 @@
 """Audits, records, claims, panels, unfinished audits and schemas, mutated: only our own errors."""
 
+import io
 import json
+from dataclasses import replace
 
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 
 from audits import image, tabular
 from mutated import mutated_bytes, mutated_json, only_ours
 from r2et.audit.checkpoint import AuditCheckpoint
 from r2et.audit.measures import MeasuredChunk
-from r2et.bench.claim import Claim, SeedValues, load_claims
+from r2et.bench.claim import Claim, SeedValues, load_claims, save_claims
+from r2et.bench.evaluation import leaderboards
 from r2et.bench.panel import Panel
 from r2et.bench.record import Record, Records
-from r2et.bench.run import _stored
+from r2et.bench.result_table import make_table
+from r2et.bench.run import BenchOutcome, _stored
+from r2et.bench.table_formats import latex, markdown
+from r2et.bench.table_formats import page as page_of
+from r2et.bench.table_plan import TableSpec, precision
+from r2et.cli.bench import show
 from r2et.config import config_key
 from r2et.data import Column, Schema
 from r2et.report import page, read_audit
@@ -27,7 +36,17 @@ RECORD = Record(CONFIG, {"auc": 0.9, "rows": [1.0, 0.5]}, {"auc": 0.8}, ("few ro
 CLAIM = Claim(
     "table1", "adult", "r2et", {"weight": 0.1}, (),
     {"precision": SeedValues((0.5, 0.6), 0.7, (0.5,), ("a", "b"))},
-    {"seeds": 2, "regime": "long"}, {"r2et": "0.1"}, ("c",), ("d",), {"0.1": 0.5},
+    {"k": 8, "seeds": 2, "regime": "long"}, {"r2et": "0.1", "date": "2026-01-01", "seconds": 3.0},
+    ("c",), ("d",), {"0.1": 0.5},
+)  # fmt: skip
+SPEC = TableSpec("table1", "Title", (precision("Precision", "er", None),))
+OPEN = Claim(
+    "open", "adult", "mine", {}, (),
+    {
+        "proved": SeedValues((0.5,), 12.0), "strongattack": SeedValues((0.6,), rows=(0.5, 0.7)),
+        "cauc": SeedValues((0.9,)), "sets": SeedValues((3,), failed=None, unreliable=("few",)),
+    },
+    {"k": 8, "seeds": 1, "linear": False, "by": "me", "source": "there"}, CLAIM.made,
 )  # fmt: skip
 PANEL = Panel("figure2", "adult", "r2et", {"x": [1.0]}, ("a",), None, {"r2et": "0.1"}, ())
 SCHEMA = Schema(
@@ -99,7 +118,39 @@ def test_claims_and_panels(stored, tmp_path_factory, data):
         path.write_bytes(data.draw(mutated_bytes(stored.to_json().encode())))
     only_ours(lambda: _stored(type(stored), stored.name, folder))
     if stored is CLAIM:
-        only_ours(lambda: load_claims(folder, "table1"))
+        other = replace(CLAIM, recipe="sp")
+        claims = []
+        only_ours(lambda: claims.extend(load_claims(folder, "table1")))
+        for every in (claims, [*claims, other]):
+            shown(lambda own=every: [make_table(SPEC, "adult", "adult", own)])
+
+
+@given(data=st.data())
+def test_leaderboards(tmp_path_factory, data):
+    """Somebody's claim beside one of ours, in every format and on the terminal."""
+    folder = tmp_path_factory.mktemp("claims")
+    save_claims([replace(OPEN, recipe="other"), OPEN], folder)
+    (folder / OPEN.name).write_text(data.draw(mutated_json(OPEN.to_dict())))
+    shown(lambda: leaderboards(folder))
+
+
+def shown(tables):
+    """Whether tables are shown in every format; nothing in them is a code to a terminal."""
+    screen = io.StringIO()
+
+    def show_all():
+        made = tables()
+        texts = [page_of("Title", made), *map(markdown, made), *map(latex, made)]
+        show(Console(file=screen, width=100), BenchOutcome(made))
+        assert not any("\x1b" in text or "\0" in text for text in (*texts, screen.getvalue()))
+
+    return not only_ours(show_all)
+
+
+def test_claims_that_are_not_changed_are_shown(tmp_path):
+    assert shown(lambda: [make_table(SPEC, "adult", "adult", [CLAIM])])
+    save_claims([OPEN], tmp_path)
+    assert shown(lambda: leaderboards(tmp_path))
 
 
 @given(st.data())

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from r2et.bench.claim import Claim
 from r2et.bench.evaluation import leaderboards
-from r2et.bench.table_formats import markdown
+from r2et.bench.table_formats import markdown, markdown_text
 
 CLAIMS = Path(__file__).parents[2] / "zoo" / "claims"
 
@@ -23,4 +23,5 @@ def open_leaderboard() -> str:
 def _maker(claim: Claim) -> str:
     by, source = claim.settings.get("by"), claim.settings.get("source")
     digest = str(claim.settings["weights_sha256"])[:12]
-    return f"- `{claim.recipe}`: {by or 'unknown'}, {source or 'not published'}, weights {digest}"
+    by, source = markdown_text(by or "unknown"), markdown_text(source or "not published")
+    return f"- `{claim.recipe}`: {by}, {source}, weights {digest}"

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+import re
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from r2et.errors import InputError, require
+from r2et.errors import InputError, R2ETError, describe, first_line, printable, require
 from r2et.wording import finite
 
 if TYPE_CHECKING:
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
 
 WHERE = "log_mlflow"
 LONGEST = 500  # characters of a parameter, which some versions hold
+PREFIX = re.compile(r"[A-Za-z0-9_./ -]{0,100}")
 FOLDER = "r2et"  # of the files in a run's artifacts
 
 
@@ -24,7 +27,8 @@ def log_mlflow(audit: Audit, *, prefix: str = "r2et.", run_id: str | None = None
     """Log an audit to MLflow's active run, or to that of run_id; gives the run's id.
 
     Without either a run is begun and ended. prefix: of the names of metrics, parameters and tags,
-    so that those of a training keep theirs. What was not measured is no metric.
+    so that those of a training keep theirs, and that of a second audit in one run: MLflow changes
+    no parameter. What was not measured is no metric.
     """
     try:
         import mlflow
@@ -32,26 +36,53 @@ def log_mlflow(audit: Audit, *, prefix: str = "r2et.", run_id: str | None = None
         expected = "installed (pip install 'r2et[mlflow]')"
         sentence = f"{WHERE}: mlflow must be {expected}, got no such package."
         raise InputError(sentence) from error
-    require(isinstance(prefix, str), WHERE, "prefix", "a text", prefix)
-    active = mlflow.active_run()
-    if run_id is None and active is not None:
-        run_id = str(active.info.run_id)
-    if run_id is None:
+    is_prefix = isinstance(prefix, str) and PREFIX.fullmatch(prefix) is not None
+    require(is_prefix, WHERE, "prefix", "letters, digits, '_', '-', '.', '/' and spaces", prefix)
+    is_id = run_id is None or (isinstance(run_id, str) and bool(run_id))
+    require(is_id, WHERE, "run_id", "the id of a run", run_id)
+    with _in_one_sentence("MLflow", "able to log the audit"):
+        active = mlflow.active_run()
+        if run_id is None and active is not None:
+            run_id = str(active.info.run_id)
+        if run_id is not None:
+            return _log(mlflow.MlflowClient(), audit, prefix, run_id)
         with mlflow.start_run(run_name=f"audit of {audit.name}") as begun:
-            return log_mlflow(audit, prefix=prefix, run_id=str(begun.info.run_id))
-    client = mlflow.MlflowClient()
+            return _log(mlflow.MlflowClient(), audit, prefix, str(begun.info.run_id))
+
+
+def _log(client: Any, audit: Audit, prefix: str, run_id: str) -> str:
     from mlflow.entities import Metric, Param, RunTag
 
+    params = {f"{prefix}{name}": text for name, text in settings(audit)}
+    with _in_one_sentence("run_id", "that of a run MLflow has"):
+        logged = client.get_run(run_id).data.params
+    other = [name for name, text in params.items() if logged.get(name, text) != text]
+    expected = "another than that of the run's first audit, whose settings are others"
+    told = ", ".join(f"{name} {params[name]} beside {logged[name]}" for name in other[:3])
+    require(not other, WHERE, "prefix", expected, f"{prefix} ({told})")
     now = int(1000 * time.time())
     metrics = [Metric(f"{prefix}{name}", value, now, 0) for name, value in figures(audit)]
-    params = [Param(f"{prefix}{name}", text) for name, text in settings(audit)]
     tags = [RunTag(f"{prefix}{name}", text) for name, text in digests(audit)]
-    client.log_batch(run_id, metrics=metrics, params=params, tags=tags)
+    stored = [Param(name, text) for name, text in params.items()]
+    client.log_batch(run_id, metrics=metrics, params=stored, tags=tags)
     with tempfile.TemporaryDirectory(prefix="r2et-mlflow-") as name:
         audit.to_html(Path(name) / "audit.html")
         audit.to_json(Path(name) / "audit.json")
         client.log_artifacts(run_id, name, FOLDER)
     return run_id
+
+
+@contextmanager
+def _in_one_sentence(name: str, expected: str) -> Iterator[None]:
+    """What MLflow, its store or the network say is ours to say."""
+    try:
+        yield
+    except R2ETError:
+        raise
+    except Exception as error:
+        got = f"an error ({type(error).__name__}: {describe(first_line(error))})"
+        sentence = f"{WHERE}: {name} must be {expected}, got {got}."
+        raise InputError(printable(sentence)) from error
 
 
 def figures(audit: Audit) -> Iterator[tuple[str, float]]:

@@ -8,9 +8,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from r2et.bench.claim_rules import check_claim
 from r2et.bench.method import title_of
 from r2et.bench.record import Record, readable, refused
-from r2et.errors import InputError, describe, first_line
+from r2et.errors import InputError, describe, first_line, printable
 from r2et.files import write
 
 FORMAT = "r2et-claim/1"
@@ -127,8 +128,7 @@ class Claim:
     @classmethod
     def from_dict(cls, stored: dict[str, Any]) -> Claim:
         """From the data of its file."""
-        if stored["format"] != FORMAT:
-            raise ValueError(f"its format is not {FORMAT}")
+        check_claim(stored, FORMAT)
         numbers = {}
         for name, values in stored["numbers"].items():
             lists = {n: tuple(values[n]) for n in ("seeds", "rows", "records", "unreliable")}
@@ -141,7 +141,7 @@ class Claim:
 def no_file_of_ours(kind: str, source: str, error: Exception) -> InputError:
     """A sentence about a file that is no claim or panel."""
     reason = f"{source} ({type(error).__name__}: {describe(first_line(error))})"
-    return InputError(f"bench: a {kind} must be a file of r2et bench, got {reason}.")
+    return InputError(printable(f"bench: a {kind} must be a file of r2et bench, got {reason}."))
 
 
 def stored_text(kind: str, path: Path) -> str:
@@ -174,8 +174,13 @@ def save_claims(claims: Iterable[Storable], folder: Path) -> None:
 
 def load_claims(folder: Path, table: str) -> list[Claim]:
     """The claims of one table, in the order of their names."""
-    paths = sorted((folder / table).glob("*.json"))
+    paths = claim_files(folder, table)
     return [Claim.from_json(stored_text("claim", path), str(path)) for path in paths]
+
+
+def claim_files(folder: Path, table: str) -> list[Path]:
+    """The files of one table's claims, in the order of their names."""
+    return sorted((folder / table).glob("*.json"))
 
 
 def made_with(records: Iterable[Record]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from r2et.bench.claim import Claim, SeedValues
 from r2et.bench.papers import ADDITIONS, BASELINE, R2ET_VARIANTS
 from r2et.bench.registry import find_benchmark
 from r2et.bench.table_plan import ResultColumn, TableSpec
+from r2et.errors import printable, require
 from r2et.metrics import paired_test
 
 REGIME_TITLES = {"papers": ", in the papers' regime"}
@@ -41,17 +42,22 @@ class ResultCell:
 
 @dataclass(frozen=True)
 class ResultRow:
-    """A recipe's numbers; below: its validation AUC does not reach the threshold."""
+    """A recipe's numbers.
+
+    below: its validation AUC does not reach the threshold.
+    linear: whether it is a linear model, which is not in the race.
+    """
 
     recipe: str
     numbers: tuple[ResultCell, ...]
     below: str
     claim: Claim
+    linear: bool = False
 
 
 @dataclass(frozen=True)
 class ResultTable:
-    """One dataset's table."""
+    """One dataset's table; open_to_all: of anybody's networks, not of recipes."""
 
     name: str
     title: str
@@ -59,26 +65,47 @@ class ResultTable:
     columns: tuple[str, ...]
     rows: tuple[ResultRow, ...]
     notes: tuple[str, ...]
+    open_to_all: bool = False
 
 
 def make_table(spec: TableSpec, data: str, title: str, claims: Iterable[Claim]) -> ResultTable:
     """A table of one dataset from its claims."""
     own = [claim for claim in claims if claim.data == data]
+    for claim in own:
+        _check_whole(claim, spec)
     if spec.order:
         own.sort(key=lambda c: _rank(c, spec))
-    marks = {column.key: _marks(column, own) for column in spec.columns}
+    marks = {column.key: _marks(column, own, spec) for column in spec.columns}
     rows = tuple(
         ResultRow(
             claim.recipe,
             tuple(_cell(column, claim, marks[column.key]) for column in spec.columns),
-            "; ".join(claim.unreliable),
+            printable("; ".join(claim.unreliable)),
             claim,
+            _is_linear(claim, spec),
         )
         for claim in own
     )
     columns = tuple(column.title for column in spec.columns)
     of = REGIME_TITLES.get(own[0].regime, "") if own else ""
-    return ResultTable(spec.name, spec.title + of, title, columns, rows, _notes(spec, own))
+    notes = tuple(map(printable, _notes(spec, own)))
+    return ResultTable(
+        spec.name, spec.title + of, title, columns, rows, notes, open_to_all=spec.open_to_all
+    )
+
+
+def _check_whole(claim: Claim, spec: TableSpec) -> None:
+    """A claim from anywhere may lack what its table shows."""
+    place = f"claim of {claim.recipe}, {claim.data},"
+    keys = {column.key for column in spec.columns}
+    lacking = sorted(keys - set(claim.numbers)) + sorted({"k", "seeds"} - set(claim.settings))
+    expected = f"whole for {spec.name}"
+    require(not lacking, "bench", place, expected, f"one without {', '.join(lacking)}")
+
+
+def _is_linear(claim: Claim, spec: TableSpec) -> bool:
+    """Whether its explanation is a constant: of recipes by name, of anybody's by what it is."""
+    return bool(claim.settings.get("linear")) if spec.open_to_all else claim.recipe == BASELINE
 
 
 def _rank(claim: Claim, spec: TableSpec) -> tuple[float, ...]:
@@ -90,7 +117,7 @@ def _rank(claim: Claim, spec: TableSpec) -> tuple[float, ...]:
 Marks = dict[str, tuple[str, str]]
 
 
-def _marks(column: ResultColumn, claims: list[Claim]) -> Marks:
+def _marks(column: ResultColumn, claims: list[Claim], spec: TableSpec) -> Marks:
     """Winner and runner-up of a column, and whose lead is significant."""
     if column.higher is None:
         return {}
@@ -99,7 +126,7 @@ def _marks(column: ResultColumn, claims: list[Claim]) -> Marks:
     for claim in claims:
         value = claim.numbers[column.key].mean
         still = column.retrain and claim.recipe == "vanilla"  # retrained from itself
-        if value is None or still or not claim.races(column.key) or claim.recipe == BASELINE:
+        if value is None or still or not claim.races(column.key) or _is_linear(claim, spec):
             continue
         racing.append((sign * round(column.scale * value, column.digits), claim))
     racing.sort(key=lambda pair: -pair[0])
@@ -109,6 +136,8 @@ def _marks(column: ResultColumn, claims: list[Claim]) -> Marks:
     for value, claim in racing:
         if value in levels:
             marks[claim.recipe] = (("best", "second")[levels.index(value)], "")
+    if spec.open_to_all:
+        return marks
     for recipe, dagger in _daggers(column.key, sign, [claim for _, claim in racing]).items():
         marks[recipe] = (marks.get(recipe, ("", ""))[0], dagger)
     return marks
@@ -150,9 +179,9 @@ def _cell(column: ResultColumn, claim: Claim, marks: Marks) -> ResultCell:
     values = claim.numbers[column.key]
     reported = "" if values.reported is None else f"{values.reported:.{_paper_digits(column)}f}"
     if values.mean is None:
-        return ResultCell(reported=reported, why=values.failed or "not measured")
+        return ResultCell(reported=reported, why=printable(values.failed or "not measured"))
     mark, dagger = marks.get(claim.recipe, ("", ""))
-    doubts = (*([values.below] if values.below else []), *values.unreliable)
+    doubts = tuple(map(printable, (*([values.below] if values.below else []), *values.unreliable)))
     tied = claim.tied(column.key)
     return ResultCell(shown(column, values), reported, mark, dagger, doubts=doubts, tied=tied)
 

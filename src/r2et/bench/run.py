@@ -21,7 +21,7 @@ from r2et.bench.record import Records, prepared, refused
 from r2et.bench.registry import BENCHMARKS, dataset_title, find_benchmark
 from r2et.bench.result_table import ResultTable, make_table
 from r2et.bench.schedule import PASSING, Plan, Watch, carry_out
-from r2et.bench.table_formats import LEGEND, latex, markdown, page
+from r2et.bench.table_formats import latex, legend, markdown, page
 from r2et.data.inventory import get, state
 from r2et.engine import Engine, engine
 from r2et.errors import InputError
@@ -202,8 +202,9 @@ def write_tables(name: str, tables: list[ResultTable], folder: Path) -> list[Pat
     """name.md, name.tex and name.html."""
     title = tables[0].title
     head = f"# {title}\n\n"
+    parts = [f"## {t.data}\n\n{markdown(t)}" for t in tables]
     texts = {
-        "md": head + "\n".join([*(f"## {t.data}\n\n{markdown(t)}" for t in tables), *LEGEND, ""]),
+        "md": head + "\n".join([*parts, *legend(tables), ""]),
         "tex": "\n".join(latex(t) for t in tables),
         "html": page(title, tables),
     }

@@ -3,19 +3,74 @@
 from __future__ import annotations
 
 import html
+import re
+from collections.abc import Iterable
 
 from r2et.bench.result_table import ResultCell, ResultRow, ResultTable
+from r2et.errors import printable
 
-LEGEND = (
-    "Bold: the best; underlined: the next. Small: the papers' figure. Not compared: the linear "
-    "model, rows marked ° (the validation AUC of a seed is too far below Vanilla's), and numbers "
-    "marked ? (more than 5 % of the rows have equal scores at the border, so that P@k measures "
-    "which feature comes first).",
-    "† the better of the papers' best R2ET and the best other method; ‡ an addition of ours better "
-    "than all of these. Both need a paired t-test over test rows (means over seeds, 5 %) and a "
-    "difference of the same sign with every seed, of two or more. They say nothing about other "
-    "seeds or data, and are not corrected for how many are tested or for being the best of many.",
+MARKS = "Bold: the best; underlined: the next."
+SMALL, SAID = "Small: the papers' figure.", "Small: what was reported."
+LINEAR, LINEARS = "the linear model", "linear models (one explanation for all rows)"
+BELOW = "rows marked ° (the validation AUC of a seed is too far below Vanilla's)"
+TIES = (
+    "numbers marked ? (more than 5 % of the rows have equal scores at the border, so that P@k "
+    "measures which feature comes first)"
 )
+DAGGERS = {
+    "†": "† the better of the papers' best R2ET and the best other method",
+    "‡": "‡ an addition of ours better than all of these",
+}
+TESTED = (
+    "{they} a paired t-test over test rows (means over seeds, 5 %) and a difference of the same "
+    "sign with every seed, of two or more. {say} nothing about other seeds or data, and {are} not "
+    "corrected for how many are tested or for being the best of many."
+)
+LINK = re.compile(r"\](?=\()|<(?=[A-Za-z/!?])")
+
+
+def _legend(
+    marks: bool, small: Iterable[str], apart: Iterable[str], daggers: Iterable[str]
+) -> tuple[str, ...]:
+    first = [*([MARKS] if marks else []), *small]
+    parts = list(apart)
+    if parts:
+        comma = "," if len(parts) > 2 else ""
+        several = f"{', '.join(parts[:-1])}{comma} and " if parts[1:] else ""
+        first.append(f"Not compared: {several}{parts[-1]}.")
+    lines = [" ".join(first)] if first else []
+    tested = [DAGGERS[dagger] for dagger in daggers]
+    if tested:
+        one = {"they": "It needs", "say": "It says", "are": "is"}
+        both = {"they": "Both need", "say": "They say", "are": "are"}
+        lines.append(f"{'; '.join(tested)}. {TESTED.format(**(one if len(tested) == 1 else both))}")
+    return tuple(lines)
+
+
+LEGEND = _legend(True, [SMALL], [LINEAR, BELOW, TIES], DAGGERS)  # where all of it is
+
+
+def legend(tables: Iterable[ResultTable]) -> tuple[str, ...]:
+    """What the marks mean that these tables have."""
+    shown = list(tables)
+    rows = [(table, row) for table in shown for row in table.rows]
+    cells = [(table, number) for table, row in rows for number in row.numbers]
+    small = [
+        text
+        for text, is_open in ((SMALL, False), (SAID, True))
+        if any(number.reported for table, number in cells if table.open_to_all == is_open)
+    ]
+    linear = {table.open_to_all for table, row in rows if row.linear}
+    apart = [text for text, is_open in ((LINEAR, False), (LINEARS, True)) if is_open in linear]
+    apart += [BELOW] if any(row.below for _, row in rows) else []
+    apart += [TIES] if any(number.tied for _, number in cells) else []
+    daggers = [dagger for dagger in DAGGERS if any(n.dagger == dagger for _, n in cells)]
+    return _legend(any(n.mark for _, n in cells), small, apart, daggers)
+
+
+def markdown_text(text: str) -> str:
+    """A text in which nobody's tags or links are any."""
+    return LINK.sub(lambda found: "&lt;" if found[0] == "<" else "\\]", printable(text))
 
 
 def marked(number: ResultCell) -> str:
@@ -39,7 +94,7 @@ def markdown(table: ResultTable) -> str:
         label = f"`{row.recipe}`" + ("°" if row.below else "")
         cells = [label, chosen_settings(row), *map(cell, row.numbers)]
         lines.append("| " + " | ".join(cells) + " |")
-    notes = [*table.notes, *missing(table)]
+    notes = map(markdown_text, [*table.notes, *missing(table)])
     plain = (f"\\{note}" if note.startswith("-") else note for note in notes)  # no list of one
     return "\n".join([*lines, "", *(f"{note}  " for note in plain)]) + "\n"
 
@@ -51,7 +106,7 @@ def chosen_settings(row: ResultRow) -> str:
 
 
 def missing(table: ResultTable) -> list[str]:
-    """What could not be had, and why; whose accuracy is below the threshold; what is in doubt."""
+    """What could not be had, and why; who is below the threshold, or linear; what is in doubt."""
     why: dict[str, list[str]] = {}
     doubts: dict[tuple[bool, str], list[str]] = {}
     for row in table.rows:
@@ -62,6 +117,9 @@ def missing(table: ResultTable) -> list[str]:
                 doubts.setdefault((number.tied, doubt), []).append(f"{row.recipe} {title}")
     lines = [f"- {_few(places)}: {reason.rstrip('.')}." for reason, places in why.items()]
     lines += [f"° {row.recipe}: {row.below}." for row in table.rows if row.below]
+    linear = [row.recipe for row in table.rows if row.linear]
+    if linear and table.open_to_all:  # its name does not say so
+        lines.append(f"Linear, so not compared: {', '.join(linear)}.")
     for (tied, doubt), places in doubts.items():
         lines.append(f"{'? ' if tied else ''}{_few(places)}: {doubt.rstrip('.')}.")
     return lines
@@ -109,7 +167,7 @@ def latex(table: ResultTable) -> str:
             " & ".join([label, tex(chosen_settings(row)), *map(cell, row.numbers)]) + r" \\"
         )
     lines += [r"\bottomrule", r"\end{tabular}"]
-    notes = (*table.notes, *missing(table), *LEGEND)
+    notes = (*table.notes, *missing(table), *legend([table]))
     lines += [r"\par\footnotesize " + tex(note) for note in notes]
     return "\n".join([*lines, r"\end{table}"]) + "\n"
 
@@ -124,7 +182,7 @@ small { color: #777 } .why { color: #999 } .notes { color: #555; font-size: .9em
 def page(title: str, tables: list[ResultTable]) -> str:
     """All tables as one HTML page that needs nothing else."""
     body = "\n".join(_section(table) for table in tables)
-    body += f'\n<p class="notes">{"<br>".join(html.escape(line) for line in LEGEND)}</p>'
+    body += f'\n<p class="notes">{"<br>".join(html.escape(line) for line in legend(tables))}</p>'
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
         f"<title>{html.escape(title)}</title>\n<style>{STYLE}</style></head>\n<body>\n"

@@ -79,6 +79,7 @@ class TableSpec:
     about: what stands below it.
     nearest: whether settings are selected by how near they come to the papers' figures.
     regime: the only one that it is of; None: of any.
+    open_to_all: whether its rows are anybody's networks, whose names say nothing of what they are.
     """
 
     name: str
@@ -88,6 +89,7 @@ class TableSpec:
     about: str = ""
     nearest: bool = False
     regime: str | None = None
+    open_to_all: bool = False
 
     def plan(
         self, grid: Grid, data: str, recipe: str

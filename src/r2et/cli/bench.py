@@ -72,13 +72,13 @@ def command(
 
 def show(screen: Console, outcome: BenchOutcome) -> None:
     """The tables on the terminal, and where the files are."""
-    from r2et.bench.table_formats import LEGEND, missing
+    from r2et.bench.table_formats import legend, missing
 
     for table in outcome.tables:
         screen.print(_screen(table))
         for note in [*table.notes, *missing(table)]:
             screen.print(note, markup=False, highlight=False, style="dim")
-    for line in LEGEND if outcome.tables else ():
+    for line in legend(outcome.tables):
         screen.print(line, markup=False, highlight=False, style="dim")
     for file in outcome.files:
         typer.echo(str(file))
@@ -87,11 +87,11 @@ def show(screen: Console, outcome: BenchOutcome) -> None:
 def _screen(table: ResultTable) -> Screen:
     from r2et.bench.table_formats import chosen_settings
 
-    name = Column(table.data, no_wrap=True, min_width=10)
-    shown = Screen(name, "chosen", *table.columns, title=table.title)
+    name = Column(Text(table.data), no_wrap=True, min_width=10)
+    shown = Screen(name, "chosen", *table.columns, title=Text(table.title))
     for row in table.rows:
-        label = row.recipe + ("°" if row.below else "")
-        shown.add_row(label, chosen_settings(row), *(_cell(number) for number in row.numbers))
+        label, chosen = row.recipe + ("°" if row.below else ""), chosen_settings(row)
+        shown.add_row(Text(label), Text(chosen), *(_cell(number) for number in row.numbers))
     return shown
 
 

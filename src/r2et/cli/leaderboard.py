@@ -27,6 +27,7 @@ def add(
     by: str = typer.Option("", help="Who made it."),
     source: str = typer.Option("", help="Where its weights are to be had."),
     out: str = FOLDER,
+    replace: bool = typer.Option(False, "--replace", help="Take the place of its earlier claim."),
     as_json: bool = typer.Option(False, "--json", help="Print the claim as JSON."),
 ) -> None:
     """Evaluate a network by the fixed rules and write its claim: reported and measured."""
@@ -34,15 +35,17 @@ def add(
 
     from r2et.audit.loading import open_model
     from r2et.bench import evaluation
-    from r2et.files import check_writable
 
     torch.set_num_threads(1)  # a small network: threads only get in each other's way
-    evaluation.check_name(name)
+    path = evaluation.claim_path(out, name, data)
     numbers = evaluation.check_reported(evaluation.parse_reported(reported))
-    check_writable("leaderboard", "out", f"{out}/{evaluation.TABLE}/{data}-{name}.json")
+    evaluation.check_about(by, source)
+    if not replace:
+        evaluation.check_free(path)
+    evaluation.check_folder(out)
     opened = open_model(model, weights)
     claim = evaluation.evaluate(opened.model, name, data, reported=numbers, by=by, source=source)
-    path = evaluation.add(claim, out)
+    evaluation.add(claim, out, replace=replace)
     if as_json:
         typer.echo(json.dumps(claim.to_dict(), indent=1))
         return
