@@ -119,6 +119,9 @@ class Request(Configurable):
         a stopped audit goes on from, which may go when the result is written; None where there can
         be none.
         """
+        for name, path in outputs.items():
+            printed = path == "-" and name != "--json"
+            require(not printed, WHERE, name, "a file: --json alone is printed", str(path))
         paths = {name: path for name, path in outputs.items() if path not in (None, "-")}
         for name, path in paths.items():
             check_writable(WHERE, name, str(path))
@@ -157,6 +160,7 @@ class Request(Configurable):
                 cutoff=self.cutoff,
                 only=self._only(opened),
                 explainer="reasons" if self.reasons else None,
+                note=lambda sentence: note(f"Note: {sentence}."),
                 **settings,
             )
         known = result.result["inputs"]
