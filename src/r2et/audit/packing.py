@@ -6,7 +6,6 @@ import dataclasses
 import inspect
 import json
 import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,7 @@ from r2et.audit.pack import write_pack
 from r2et.audit.request import Request
 from r2et.audit.subject import Subject
 from r2et.errors import InputError, require
-from r2et.files import check_new, check_writable
+from r2et.files import check_new, check_writable, scratch
 from r2et.models.weights import weights_digest
 from r2et.results.archive import NAME
 
@@ -29,13 +28,17 @@ WHERE = "audit"
 FOLDER, FACTORY, MODULE = "folder", "factory", "module"  # kinds of models
 TEST, NAMED, FILE, MEMORY = "test part", "data set", "file", "memory"  # kinds of data
 WEIGHTS, DESCRIPTION = "weights.safetensors", "model.json"
+SAME = "one whose weights are the same each time (or given by --weights) for --pack"
 MOST_SOURCE = 2**20  # bytes of a factory's module that are kept to read
 
 
-def check_pack(path: str) -> None:
-    """Before work is done for it: there is no such file, and one could be written."""
+def check_pack(path: str, request: Request) -> None:
+    """Before work is done for it: it could be written where there is none, and be repeated."""
     check_new(WHERE, "--pack", path)
     check_writable(WHERE, "--pack", path)
+    if not Path(request.model).is_dir() and request.weights is None and path != "-":
+        first, second = (weights_digest(open_model(request.model).model) for _ in range(2))
+        require(first == second, WHERE, "MODEL", SAME, f"other weights of {request.model}")
 
 
 def pack_request(path: str, audit: Audit, request: Request, run: Mapping[str, Any]) -> str | None:
@@ -104,18 +107,15 @@ def folder_files(folder: Path) -> dict[str, bytes]:
 def _model_files(request: Request, digest: str | None) -> tuple[str, dict[str, bytes]]:
     """The kind of the model and its files, which are the very weights that were audited."""
     folder = Path(request.model)
-    with modules_here(), tempfile.TemporaryDirectory(prefix="r2et-pack-") as name:
-        if folder.is_dir():
-            files = folder_files(folder)
-            for own, content in files.items():
-                (Path(name) / own).write_bytes(content)
-            kind, model = FOLDER, open_model(name).model
-        else:
+    if folder.is_dir():
+        files = folder_files(folder)
+        with scratch(WHERE, "r2et-pack-", files) as place:
+            kind, model = FOLDER, open_model(str(place)).model
+    else:
+        with modules_here():
             kind, model = FACTORY, open_model(request.model, request.weights).model
             files = {WEIGHTS: _weights(model), **_source(request.model)}
-    expected = "as it was audited for --pack"
-    if kind == FACTORY and request.weights is None:
-        expected = "one whose weights are the same each time (or given by --weights) for --pack"
+    expected = SAME if kind == FACTORY and request.weights is None else "as it was audited"
     same = weights_digest(model) == digest
     require(same, WHERE, "MODEL", expected, f"other weights of {request.model}")
     return kind, files
