@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from r2et.audit.chosen_columns import chosen_column
 from r2et.audit.gates import Gate
-from r2et.audit.inputs import inputs_of_files
+from r2et.audit.inputs import folder_digests, inputs_of_files
 from r2et.audit.loading import (
     LabelledRows,
     LoadedModel,
@@ -131,6 +131,7 @@ class Request(Configurable):
         # Workers read the model after this process has made it: its module must be there for both.
         with modules_here():
             opened = open_model(self.model, self.weights)
+            files = None if opened.trained is None else folder_digests(Path(self.model))
             data = open_rows(opened, self.data, self.target, id_column=self.id_column, by=self.by)
             check_rows(opened, data, self.data or "the test part", self.target)
             k, region = self._asked(opened, data)
@@ -164,7 +165,7 @@ class Request(Configurable):
                 **settings,
             )
         known = result.result["inputs"]
-        inputs = inputs_of_files(known, self.model, self.weights, self.data, self.command)
+        inputs = inputs_of_files(known, self.model, self.weights, self.data, self.command, files)
         result = Audit({**result.result, "inputs": inputs})
         if self.gates:
             verdicts = [verdict.to_dict() for verdict in result.check(self.gates)]

@@ -223,8 +223,9 @@ def audit(
     finally:
         if kept is not None:
             kept.close()
-    for sentence in () if kept is None or note is None else taken_over(kept):
-        note(sentence)
+    if kept is not None and note is not None:
+        for sentence in taken_over(kept):
+            note(sentence)
     parts.sort(key=lambda part: part.number)
     columns, pictured = concatenated(parts)
     columns.update(linear.columns(part.number for part in parts))
