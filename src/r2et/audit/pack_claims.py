@@ -27,6 +27,7 @@ COPIED = ("settings", "config", "inputs")  # there, and in audit.json
 ENVIRONMENT, PRINTED, NOT_PRINTED = "environment", "pdf", "not printed: "
 DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 DIGEST = re.compile(r"[0-9a-f]{64}", re.ASCII)
+OF_THE_RUN: tuple[str, ...] = ("date", "seconds", "durations", "versions")
 BASELINES = ("auc_logistic", "auc_boosting")  # of models that a folder keeps
 
 
@@ -50,9 +51,10 @@ def check_claims(
     same = repeat["command"] == inputs.get("command")
     require(same, where, f"{REPEAT}: command", f"that of {AUDIT}", repeat["command"])
     words = str(repeat["verify"]).split(" ")
-    is_valid = words[:2] == ["r2et", "verify"] and PACK_NAME.fullmatch(" ".join(words[2:]))
-    expected_text = "r2et verify and a plain name"
-    require(bool(is_valid), where, f"{REPEAT}: verify", expected_text, repeat["verify"])
+    is_valid = words[:2] == ["r2et", "verify"] and len(words) == 3
+    is_valid = is_valid and PACK_NAME.fullmatch(words[2]) is not None
+    said = "r2et verify and a plain name"
+    require(is_valid, where, f"{REPEAT}: verify", said, repeat["verify"])
     paper = str(repeat[PRINTED])
     is_valid = paper == PDF if PDF in members else paper.startswith(NOT_PRINTED)
     require(is_valid, where, f"{REPEAT}: {PRINTED}", "what is in the pack", repeat[PRINTED])
@@ -96,7 +98,7 @@ def _check_model(
     where: str, model: Mapping[str, Any], inputs: Mapping[str, Any], members: Mapping[str, bytes]
 ) -> None:
     """The files in model/ are those that such a model has, and those that were audited."""
-    kind = model.get("kind")
+    kind: Any = model.get("kind")
     known = kind in (FOLDER, FACTORY, MODULE)
     require(known, where, f"{REPEAT}: model", "a folder or a factory", kind)
     files = {n.removeprefix(MODEL): c for n, c in members.items() if n.startswith(MODEL)}
@@ -122,6 +124,7 @@ def _check_data(where: str, data: Mapping[str, Any], source: Mapping[str, Any]) 
     require(known, where, f"{REPEAT}: data", "a file, a data set or a test part", kind)
     if kind == MEMORY:
         return
+    name: Any
     if kind == FILE:
         name, of = PurePath(str(data.get("path"))).name, "file"
     else:
@@ -134,15 +137,14 @@ def _check_data(where: str, data: Mapping[str, Any], source: Mapping[str, Any]) 
 def unchecked(result: AuditResult, repeat: Mapping[str, Any]) -> dict[str, str]:
     """What a repetition does not tell about, by place, and why."""
     told: dict[str, str] = {
-        name: "of the run, and no figure"
-        for name in ("date", "seconds", "durations", "versions")
-        if name in result
+        name: "of the run, and no figure" for name in OF_THE_RUN if name in result
     }
     if result["settings"].get("minutes") is not None:
         told["settings.minutes"] = "of the run, and no figure"
     if repeat["request"] is not None:
         told["name"] = "what the model is called"
-    if (result.get("inputs") or {}).get("command") is not None:
+    inputs: Mapping[str, Any] = result.get("inputs") or {}
+    if inputs.get("command") is not None:
         told["inputs.command"] = f"what was typed; what is repeated is in {REPEAT}"
     if repeat["model"].get("kind") == FOLDER:
         why = f"by what {MODEL}{DESCRIPTION} holds, not fitted again"
