@@ -122,10 +122,17 @@ def csv_text(frame: Any) -> str:
     safe = frame.copy()
     for name in frame.columns:
         safe[name] = [_cell(value) for value in frame[name]]
+    safe.columns = [characters(name) for name in frame.columns]
     return str(safe.to_csv(index=False))
 
 
+def characters(value: Any) -> Any:
+    """A text without halves of surrogates, which are no characters; anything else as it is."""
+    return value.encode(errors="replace").decode() if isinstance(value, str) else value
+
+
 def _cell(value: Any) -> Any:
+    value = characters(value)
     if not isinstance(value, str) or not value.startswith(FORMULA):
         return value
     try:

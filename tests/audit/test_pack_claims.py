@@ -60,7 +60,7 @@ def test_repeat_json_says_what_audit_json_says(opened, tmp_path, change, expecte
     ("change", "expected"),
     [
         (lambda a: a.update(date="2026-01-01 (approved)"), "date must be a date such as 2026-01"),
-        (lambda a: a["settings"].update(minutes="x"), "settings.minutes must be null or a posit"),
+        (lambda a: a["settings"].update(minutes=-3), "settings.minutes must be null or a posit"),
         (lambda a: a.update(versions={"torch": "9 " * 200}), "versions must be an object of text"),
         (lambda a: a["inputs"]["data"].update(sha256="x"), "inputs.data must be told apart by a"),
     ],

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from r2et.errors import require
+from r2et.errors import printable, require
 from r2et.results import AuditResult
 from r2et.wording import finite
 
@@ -178,7 +178,8 @@ class Verification:
         for why in dict.fromkeys(self.unchecked.values()):
             names = ", ".join(name for name, own in self.unchecked.items() if own == why)
             lines.append(f"  not checked: {names} ({why})")
-        return "\n".join([self.outcome, *lines])
+        # Names and texts of a pack may hold anything, a terminal's own codes among it.
+        return "\n".join(printable(line) for line in (self.outcome, *lines))
 
 
 def compare_results(old: AuditResult, new: AuditResult, tolerance: float) -> Verification:
