@@ -10,6 +10,7 @@ from r2et.errors import describe, require
 LARGEST = 1e300  # beyond, sums and shares in percent overflow
 DEEPEST = 64  # lists within lists
 COLUMNS_OF_CLASSES = ("target", "label")
+SCALARS = (int, float, str, bool)
 
 
 class Kind(NamedTuple):
@@ -40,7 +41,6 @@ COUNT = Kind("a whole number, 0 or more", lambda value: WHOLE.fits(value) and va
 NUMBER = Kind("a number", lambda value: type(value) in (int, float))
 PLAIN = Kind("a number, a text, a truth or null", lambda v: v is None or type(v) in SCALARS)
 OBJECT = Kind("an object", lambda value: isinstance(value, Mapping))
-SCALARS = (int, float, str, bool)
 TEXTS = list_of(TEXT, "a list of texts")
 
 ENTRIES: dict[str, Kind] = {
@@ -112,7 +112,12 @@ def check_entries(where: str, audit: Mapping[str, Any]) -> None:
 
 
 def check_kinds(
-    where: str, place: str, entries: Mapping[str, Any], kinds: Mapping[str, Kind], *, whole=False
+    where: str,
+    place: str,
+    entries: Mapping[str, Any],
+    kinds: Mapping[str, Kind],
+    *,
+    whole: bool = False,
 ) -> None:
     """Entries of these names are of these kinds; whole: and all of them are there."""
     for name, kind in kinds.items():
