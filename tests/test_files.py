@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from r2et.errors import InputError
-from r2et.files import check_writable, write, write_result
+from r2et.files import check_new, check_writable, scratch, write, write_new, write_result
 from r2et.lock import locked, reserved
 
 HOLD = """
@@ -45,6 +45,34 @@ def test_the_folder_of_a_result_is_made_and_half_characters_are_replaced(tmp_pat
     assert path.read_text() == "a?b"
     with pytest.raises(InputError, match=r"audit: json must be a file .* \(Is a directory\)"):
         check_writable("audit", "json", tmp_path)
+
+
+@pytest.mark.parametrize("path", ["", "/", ".", "a\0b", 3, b"a"])
+def test_what_is_no_path_of_a_file(path):
+    for use in (check_writable, check_new, lambda *of: write_new(*of, b"")):
+        with pytest.raises(InputError, match=r"^audit: out must be (the path of a file|a path)"):
+            use("audit", "out", path)
+    with pytest.raises(InputError, match=r"^page: path must be (the path of a file|a path), got"):
+        write_result("page", path, "x")
+
+
+def test_a_temporary_folder_that_is_full_or_none(tmp_path, monkeypatch):
+    with scratch("verify", "r2et-", {"model/a.json": b"{}"}) as folder:
+        assert (folder / "model" / "a.json").read_bytes() == b"{}"
+    assert not folder.exists()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nowhere"))
+    expected = r"^verify: the temporary folder \(TMPDIR\) must have room for files, got .*: No"
+    with pytest.raises(InputError, match=expected), scratch("verify", "r2et-", {}):
+        raise AssertionError
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("pathlib.Path.write_bytes", full)
+    with pytest.raises(InputError, match=expected), scratch("verify", "r2et-", {"a": b""}):
+        raise AssertionError
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_lock_is_held_by_one_and_free_afterwards(tmp_path):

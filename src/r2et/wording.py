@@ -12,6 +12,7 @@ from typing import Any
 
 CLOSE = 1e-9  # of a unit: a share of rows is a quotient, and rounds
 HAIR = 1e-6  # of a radius: by as much less than was proved it is given
+LEAST = 1e-290  # of a radius: below, no power of ten tells its digits apart
 SPACE = "\u00a0"  # one that does not break the line
 THIN = "\u202f"
 MINUS = "\u2212"
@@ -53,7 +54,7 @@ def lowered(radius: float, digits: int = 3) -> float:
 
     But for the hair that certificates keep back from what they proved.
     """
-    if radius <= 0:
+    if radius < LEAST:
         return 0.0
     return _floored_at(radius, digits - 1 - math.floor(math.log10(radius)))
 

@@ -31,6 +31,11 @@ def test_outputs_are_tried_before_the_work(run, tmp_path, monkeypatch):
         (("--html", "ok.html", "--json", "file/a.json"), "--json must be a file that can be"),
         (("--html", "folder"), "--html must be a file that can be written, got folder (Is a dir"),
         (("--html", "a", "--json", "./a"), "--html and --json must be two files, got "),
+        (("--html", "-"), "--html must be a file: --json alone is printed, got -."),
+        (("--pack", "-", "--weights", "w"), "--pack must be a file: --json alone is printed, got"),
+        (("--html", ""), "--html must be the path of a file, got ''."),
+        (("--json", ""), "--json must be the path of a file, got ''."),
+        (("--pack", ""), "--pack must be the path of a file, got ''."),
     ]:
         code, out, err = run("nowhere", "adult", *options)
         assert (code, out) == (2, ""), options
@@ -78,6 +83,17 @@ def test_a_folder_in_which_nothing_can_be_kept(run, strange, tmp_path, monkeypat
     monkeypatch.setattr("r2et.audit.measures.MeasureChunk.__call__", _stop)
     code, _, err = run(*given)
     assert (code, err.splitlines()[-1]) == (130, "Stopped.")
+
+
+def test_a_stop_after_the_measuring_names_what_is_left(run, strange, tmp_path, monkeypatch):
+    given = (f"{strange}:net", "rows.csv", "--k", "2", "--target", "label", *FAST)
+    monkeypatch.setattr("r2et.audit.pack.printed", _stop)
+    code, out, err = run(*given, "--weights", "weights.safetensors", "--pack", "a.zip")
+    (left,) = tmp_path.glob(".r2et-audit-*.partial")
+    assert (code, "net: 24 rows" in out) == (130, True)
+    kept = f"what was measured is kept in {left.name}, the same command continues there"
+    assert err.splitlines()[-1] == f"Stopped; {kept}."
+    assert not (tmp_path / "a.zip").exists()
 
 
 def _stop(*_):
@@ -136,7 +152,7 @@ def test_a_gate_needs_all_rows(run, strange, tmp_path, monkeypatch):
     assert "of 64 of 200 rows: give it more minutes" in why
     (left,) = tmp_path.glob(".r2et-audit-*.partial")
     code, _, err = run(*given, "--minutes", "5")
-    assert (code, err) == (0, "")
+    assert (code, err) == (0, f"Note: 64 rows taken over from the unfinished {left.name}.\n")
     assert not left.exists()
 
 

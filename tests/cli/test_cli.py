@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from r2et import cli
 from r2et.data import load
 from r2et.demo import EPOCHS, RADIUS
 from r2et.metrics import auc
@@ -154,6 +155,20 @@ def test_bad_input_is_one_sentence_and_exit_code_two():
     assert done.returncode == 2
     assert done.stderr.strip() == "demo: rows must be in 1..7327, got 0."
     assert r2et("nonsense").returncode == 2
+
+
+def test_an_output_that_is_full_is_one_sentence(monkeypatch, capsys):
+    def full(*of):
+        raise OSError(28, "No space left on device", *of)
+
+    monkeypatch.setattr(cli, "app", full)
+    with pytest.raises(SystemExit) as stop:
+        cli.main()
+    said = "r2et: the output must be one that can be written, got No space left on device.\n"
+    assert (stop.value.code, capsys.readouterr().err) == (2, said)
+    monkeypatch.setattr(cli, "app", lambda: full("a file of its own"))
+    with pytest.raises(OSError, match="No space left"):
+        cli.main()
 
 
 def test_help_and_version_do_not_wait_for_torch():

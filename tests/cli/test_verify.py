@@ -8,7 +8,9 @@ import zipfile
 import numpy as np
 import pytest
 
+from forged import forged
 from r2et.audit import open_pack, pack
+from r2et.audit.request import Request
 from r2et.data import load_table
 from r2et.results.archive import write_archive
 from r2et.train import fit
@@ -41,8 +43,9 @@ def test_a_pack_of_a_factory_is_repeated_elsewhere(program, strange, given, tmp_
     code, out, err = verify(*given)
     assert (code, err) == (0, "")
     assert out.splitlines()[1] == "repeated, equal to the bit"
-    assert out.splitlines()[-1].startswith("  page, rows and card ")
-    assert out.endswith(" 3 of 3 equal to the bit\n")
+    assert "  page, rows and card " in out
+    assert " 3 of 3 equal to the bit\n" in out
+    assert "  not checked: name (what the model is called)\n" in out
     assert os.listdir(elsewhere) == []
     # A pack alone runs nobody's code.
     code, out, err = verify(str(path))
@@ -68,9 +71,8 @@ def test_other_figures_and_other_weights(program, strange, given, tmp_path):
     opened = open_pack("evidence.zip")
     verify = program("verify")
     options = ("--model", f"{strange}:net", "--engine", "serial")
-    forged = json.loads(opened.members["audit.json"])
-    forged["summary"]["precision_strong"] = 0.999
-    write_archive("test", "forged.zip", {**opened.members, "audit.json": _json(forged)})
+    better = {"precision_strong": 0.999}
+    forged(tmp_path / "forged.zip", opened.members, audit=lambda a: a["summary"].update(better))
     code, out, err = verify("forged.zip", *options)
     assert code == 3
     assert "NOT repeated" in out
@@ -85,8 +87,8 @@ def test_other_figures_and_other_weights(program, strange, given, tmp_path):
         assert f"DIFFERENT: {name}: other bytes in the pack, made of audit.json now" in out
     write_archive("test", "more.zip", {**opened.members, "letter.html": b"all is well"})
     code, _, err = verify("more.zip", *options)
-    expected = "verify: PACK must be of members that r2et writes, got letter.html.\n"
-    assert (code, err) == (2, expected)
+    said = "verify: PACK must be of members that r2et writes, got letter.html.\n"
+    assert (code, err) == (2, said)
     (tmp_path / "more.zip").unlink()
     odd = opened.members["audit.json"].replace(b'"auc_clean": ', b'"auc_clean": NaN, "auc": ', 1)
     write_archive("test", "more.zip", {**opened.members, "audit.json": odd})
@@ -96,7 +98,8 @@ def test_other_figures_and_other_weights(program, strange, given, tmp_path):
     (tmp_path / "more.zip").unlink()
     write_archive("test", "more.zip", {**opened.members, "model/net.py": b"import os"})
     code, _, err = verify("more.zip", "--members-only")
-    assert (code, err) == (2, expected.replace("letter.html", "model/net.py"))
+    said = "verify: PACK must be of members that r2et writes of a factory, got model/net.py.\n"
+    assert (code, err) == (2, said)
     blob = bytearray(opened.members["model/weights.safetensors"])
     blob[-1] ^= 1
     changed = {**opened.members, "model/weights.safetensors": bytes(blob)}
@@ -104,26 +107,77 @@ def test_other_figures_and_other_weights(program, strange, given, tmp_path):
     code, _, err = verify("weights.zip", *options)
     assert code == 2
     assert err.startswith("verify: the model must be the one that was audited (weights ")
-    repeat = json.loads(opened.members["repeat.json"])
+    request = json.loads(opened.members["repeat.json"])["request"]
     for part, value, expected in [
-        ("request", {**repeat["request"], "model": "os:abort"}, "of settings that this version"),
-        ("request", {**repeat["request"], "k": "2"}, "request.k must be int or null, got 2"),
+        ("request", {**request, "k": "2"}, "request.k must be int or null, got 2"),
+        ("request", {**request, "model": "os:abort"}, "of settings that this version"),
         ("run", {"rows": 12, "budget": "fast"}, "run.seed must be int, got nothing"),
-        ("data", {"kind": "data set", "name": "/etc/passwd"}, "a data set of `r2et data list`"),
-        ("data", {"kind": "file", "path": 3}, "a file, a data set or a test part"),
-        ("data", {"kind": "file", "path": "/dev/zero"}, "got none at /dev/zero"),
+        ("data", {"kind": "file", "path": 3}, "audit.json: inputs.data must be of the file 3, got"),
+        ("data", {"kind": "file", "path": "/dev/rows.csv"}, "got none at /dev/rows.csv"),
         ("request", None, "made by `r2et audit --pack` to be audited again"),
         ("model", {"kind": "pickle"}, "model must be a folder or a factory, got pickle"),
     ]:
-        members = {**opened.members, "repeat.json": _json({**repeat, part: value})}
-        (tmp_path / "odd.zip").unlink(missing_ok=True)
-        write_archive("test", "odd.zip", members)
+        change = {part: value}
+        forged(tmp_path / "odd.zip", opened.members, repeat=lambda r, c=change: r.update(c))
         code, _, err = verify("odd.zip", *options)
         assert (code, expected in err, err.count("\n")) == (2, True, 1), err
-    late = {**opened.audit.result, "skipped": [{"what": "rows", "why": "the time was up"}]}
-    write_archive("test", "late.zip", {**opened.members, "audit.json": _json(late)})
+    late = {"skipped": [{"what": "rows", "why": "the time was up"}]}
+    forged(tmp_path / "late.zip", opened.members, audit=lambda a: a.update(late))
     code, _, err = verify("late.zip", *options)
     assert (code, "got one that --minutes stopped" in err) == (2, True), err
+    # The wrong kind of model; by the option that was given, and by no place of a moment.
+    code, _, err = verify("evidence.zip", "--model", str(tmp_path))
+    expected = f"verify: --model must be package.module:factory, as {strange}:net: the pack is of"
+    assert (code, err.startswith(expected)) == (2, True), err
+    code, _, err = verify("evidence.zip", "--model", f"{strange}:number", "--engine", "serial")
+    assert (code, err.startswith("verify: MODEL must be a function of "), err.count("\n")) == (
+        2, True, 1)  # fmt: skip
+
+
+def test_pages_and_texts_that_nobody_vouches_for(program, strange, given, tmp_path, monkeypatch):
+    assert program("audit")(*given, "--pack", "evidence.zip")[0] == 0
+    opened, verify = open_pack("evidence.zip"), program("verify")
+    options = ("--model", f"{strange}:net", "--engine", "serial")
+    module, again = f"model/{strange}.py.txt", []
+
+    def once(request, *of, **settings):
+        """The audit of the first call, as all are of the same."""
+        again[:] = again or [whole(request, *of, **settings)]
+        return again[0]
+
+    whole = Request.run
+    monkeypatch.setattr(Request, "run", once)
+    # Another text of the module than that of the one that was run.
+    honest = b"# an honest logistic regression\n"
+    forged(tmp_path / "text.zip", {**opened.members, module: honest})
+    code, out, err = verify("text.zip", *options)
+    said = "must be compared, got figures that repeat alone.\n"
+    assert (code, err) == (4, f"verify: {module} {said}")
+    assert out.splitlines()[1] == f"figures repeated, equal to the bit; NOT compared: {module}"
+    code, out, _ = verify("text.zip", *options, "--json")
+    assert (code, json.loads(out)["passed"], json.loads(out)["repeated"]) == (4, False, True)
+    # The pages of a version that is not here.
+    files = {"page.html": b"<h1>AUC 0.99</h1>", "rows.csv": b"lies"}
+
+    def claims(held):
+        held["environment"]["r2et"] = "0.0.9"
+
+    def versions(held):
+        held["versions"]["r2et"] = "0.0.9"
+
+    forged(tmp_path / "old.zip", {**opened.members, **files}, audit=versions, repeat=claims)
+    code, out, err = verify("old.zip", *options)
+    names = "page.html, rows.csv, model-card.md"
+    assert (code, err) == (4, f"verify: {names} {said}")
+    assert out.splitlines()[1] == f"figures repeated, equal to the bit; NOT compared: {names}"
+
+
+def test_members_only_asks_for_nothing_else(program, given):
+    assert program("audit")(*given, "--pack", "evidence.zip")[0] == 0
+    for option in ("--data", "--model"):
+        code, out, err = program("verify")("evidence.zip", "--members-only", option, "x")
+        said = f"verify: {option} must be left out with --members-only, which audits nothing, got g"
+        assert (code, out, err) == (2, "", f"{said}iven.\n")
 
 
 def test_packs_that_are_none_and_files_that_are_there(program, given, tmp_path, monkeypatch):
@@ -150,12 +204,13 @@ def test_packs_that_are_none_and_files_that_are_there(program, given, tmp_path, 
     assert not (tmp_path.parent / "evil.txt").exists()
 
 
-def test_a_factory_of_random_weights_gives_no_pack(program, given, tmp_path):
+def test_a_factory_of_random_weights_gives_no_pack(program, given, tmp_path, monkeypatch):
+    monkeypatch.setattr("r2et.audit.request.audit", None)  # nothing is measured
     given = [text for text in given if text not in ("--weights", "weights.safetensors")]
     code, _, err = program("audit")(*given, "--pack", "evidence.zip")
     assert code == 2
     assert "audit: MODEL must be one whose weights are the same each time (or given by" in err
-    assert not (tmp_path / "evidence.zip").exists()
+    assert not list(tmp_path.glob("*.zip")) + list(tmp_path.glob(".r2et*"))
 
 
 def test_a_folder_that_was_changed_is_named_by_its_member(program, tmp_path):
@@ -178,13 +233,26 @@ def test_a_folder_that_was_changed_is_named_by_its_member(program, tmp_path):
         ({weights: b"x"}, f"{weights} must be the file that model.json was written for (by SHA-"),
     ]:
         kept = {n: c for n, c in {**members, **changed}.items() if c is not None}
-        (tmp_path / "odd.zip").unlink(missing_ok=True)
-        write_archive("test", "odd.zip", kept)
+        forged(tmp_path / "odd.zip", kept)
         code, _, err = program("verify")("odd.zip", "--engine", "serial")
         begin = "verify: the pack's model must be one that can be opened, got an error ("
         assert (code, err.startswith(begin), err.count("\n")) == (2, True, 1), err
         assert expected in err, err
         assert "r2et-verify" not in err
+    # What the folder says of names and challengers, in both places.
+    swapped = dict(described, extra={**described["extra"], "names": ["b", "a", "c"]})
+    write_archive("test", "names.zip", {**members, "model/model.json": _json(swapped)})
+    code, _, err = program("verify")("names.zip", "--members-only")
+    said = "verify: model/model.json must be the file that was audited (SHA-256 "
+    assert (code, err.startswith(said)) == (2, True), err
+    kept = {**members, "model/model.json": _json(swapped)}
+    names = {"names": ["b", "a", "c"]}
+    forged(tmp_path / "names.zip", kept, audit=lambda a: a.update(names), pages=True)
+    code, out, err = program("verify")("names.zip", "--engine", "serial")
+    assert "  not checked: names (as model/model.json has them)" in out
+    assert (code, err) == (0, "")
+    code, out, err = program("verify")("names.zip", "--engine", "serial", "--model", "model")
+    assert (code, "DIFFERENT: inputs.files.model.json: " in out) == (3, True), out
 
 
 @pytest.mark.slow

@@ -76,6 +76,24 @@ def test_without_a_browser_there_is_no_pdf_and_a_reason(monkeypatch, tmp_path):
     assert pdf.printed("x") == (None, "chromium took longer than 120 seconds")
 
 
+def test_without_a_temporary_folder_there_is_no_pdf_and_a_reason(monkeypatch, tmp_path):
+    monkeypatch.setattr(pdf, "browser", lambda: "/usr/bin/chromium")
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nowhere"))
+    expected = (None, "chromium did not print it: No such file or directory")
+    assert pdf.printed("<p>hello</p>") == expected
+
+
+def test_parts_of_a_print_are_numbered_alike(monkeypatch):
+    def prints(start):
+        text = "%PDF- " + " ".join(f"/ID (node{start + i:08d})" for i in (0, 3, 1))
+        monkeypatch.setattr(pdf, "_print", lambda *_: text.encode())
+        return pdf.printed("<p>hello</p>")
+
+    monkeypatch.setattr(pdf, "browser", lambda: "/usr/bin/chromium")
+    expected = b"%PDF- /ID (node00000001) /ID (node00000003) /ID (node00000002)"
+    assert prints(437).content == prints(438).content == expected
+
+
 @pytest.mark.slow
 def test_the_page_on_paper_has_pages_and_one_date():
     if pdf.browser() is None:

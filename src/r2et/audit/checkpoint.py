@@ -28,11 +28,13 @@ class AuditCheckpoint:
     """A file with one line of JSON per measured chunk, after one that says of which audit.
 
     A line that was not finished when the writing stopped is left out, and written over.
+    taken, stale: rows that were taken over from it, and rows in it that are others now.
     """
 
     def __init__(self, path: str | os.PathLike[str], identity: dict[str, Any]) -> None:
         self.path, self.identity = Path(path), identity
         self.done: dict[int, MeasuredChunk] = {}
+        self.taken = self.stale = 0
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             # A device or a pipe could be read for ever.
@@ -54,6 +56,15 @@ class AuditCheckpoint:
         except BaseException:
             self.close()
             raise
+
+    def take(self, number: int, fingerprint: str) -> MeasuredChunk | None:
+        """What is kept of a chunk with this fingerprint, if it is that of this very one."""
+        done = self.done.get(number)
+        if done is None or "index" not in done.columns:
+            return None
+        rows, same = len(done.columns["index"]), done.fingerprint == fingerprint
+        self.taken, self.stale = self.taken + rows * same, self.stale + rows * (not same)
+        return done if same else None
 
     def add(self, measured: MeasuredChunk) -> None:
         """Keep a chunk, from this moment on."""

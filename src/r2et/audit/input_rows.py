@@ -42,6 +42,7 @@ class Chunk:
     index: (B,) the rows' numbers in what was given.
     x, y: inputs (B, ...), and classes (B,) or None.
     until: when time is up, in seconds since 1970; None if never.
+    behaviour: a digest of what the model makes of them, where results are kept.
     """
 
     number: int
@@ -49,11 +50,12 @@ class Chunk:
     x: Tensor
     y: Tensor | None
     until: float | None = None
+    behaviour: str = ""
 
     @property
     def fingerprint(self) -> str:
-        """What tells these rows from others."""
-        sha256 = hashlib.sha256(self.index.numpy().tobytes())
+        """What tells these rows, and what the model makes of them, from others."""
+        sha256 = hashlib.sha256(self.index.numpy().tobytes() + self.behaviour.encode())
         sha256.update(repr((tuple(self.x.shape), self.x.dtype)).encode())
         sha256.update(self.x.contiguous().cpu().view(torch.uint8).numpy().tobytes())
         if self.y is not None:

@@ -12,6 +12,7 @@ from r2et.audit.gates import Gate, GateReport, check
 from r2et.files import write_result
 from r2et.report import page
 from r2et.report.notebook import audit_html
+from r2et.report.shares import search_limit
 from r2et.results import (
     FIGURES,
     INCLUDED,
@@ -24,7 +25,7 @@ from r2et.results import (
     read_audit,
 )
 from r2et.results.training_rows import chance_sentence, is_held_out, is_included, training_sentence
-from r2et.wording import below_logistic, measure_words, proved_radius, rows_text
+from r2et.wording import ENDLESS, below_logistic, measure_words, proved_radius, rows_text
 
 # The order on a terminal; what only this audit knows of follows.
 LINES = (
@@ -67,7 +68,7 @@ class Audit:
     @property
     def skipped(self) -> list[Skipped]:
         """What was not measured, and why."""
-        return list(self.result["skipped"])
+        return list(self.result.get("skipped") or ())
 
     @property
     def rows(self) -> list[dict[str, Any]]:
@@ -148,7 +149,7 @@ class Audit:
         ]
         groups = [line for by in self.result.get("grouped_by") or () for line in _group_lines(by)]
         chance = chance_sentence(self.result)
-        observed = [*self.result.get("notes", ()), *([chance] if chance else [])]
+        observed = [*(self.result.get("notes") or ()), *([chance] if chance else [])]
         notes = [f"  note: {note}" for note in observed]
         skipped = (
             f"  {s['why']}" if s["why"].startswith("not proved: ") else _not_measured(s)
@@ -161,7 +162,7 @@ class Audit:
         """How far rows were moved: a radius, or what may change of a table."""
         radius = self.result["summary"].get("radius")
         settings = self.result["settings"]
-        moved = str(settings["region"]) if radius is None else f"radius {radius:g}"
+        moved = str(settings.get("region")) if radius is None else f"radius {radius:g}"
         moved = f"{moved}, decided {self._only}" if self._only else moved
         cutoff = settings.get("cutoff")
         return moved if cutoff is None else f"{moved}, decided at {cutoff:g}"
@@ -186,7 +187,7 @@ class Audit:
             changes = [] if step is None else step.get("changes") or []
             if step is None or row["kind"] != "worst" or not changes:
                 continue
-            k, kept = self.result["summary"]["k"], step["precision"] or 0.0
+            k, kept = self.result["summary"]["k"], step.get("precision") or 0.0
             moved = ", ".join(f"{c['column']}: {c['before']} -> {c['after']}" for c in changes)
             who = f"row {row['index']}{self._id(row['index'])}"
             lines.append(f"  {who} keeps {round(kept * k)} of {k}: {moved}")
@@ -196,20 +197,21 @@ class Audit:
         """What a row is called by the column that says who it is, where one was given."""
         rows = self.result["rows"]
         ids, places = rows.get("id"), rows.get("index")
-        return f", id {ids[places.index(index)]}" if ids and places else ""
+        return f", id {ids[places.index(index)]}" if ids and places and index in places else ""
 
     def _is_endless(self, name: str) -> bool:
         """A radius that no attack found for most rows: no number, but larger than any."""
-        behind = self.result.get("counts", {}).get(name)
+        behind = (self.result.get("counts") or {}).get(name)
         return name == "radius_attacked_median" and bool(behind)
 
     def _line(self, figure: Figure) -> str:
         """A figure with its title and, where it has them, the ends of its interval."""
         summary = self.result["summary"]
-        if summary[figure.name] is None:
-            limit = f"above {self.result['settings']['limit']:g}, the largest looked for"
-            return f"  {figure.line:42} {limit}"
-        text = self._written(figure, summary[figure.name])
+        value, limit = summary.get(figure.name), search_limit(self.result)
+        if value is None:
+            beyond = ENDLESS if limit is None else f"above {limit:g}, the largest looked for"
+            return f"  {figure.line:42} {beyond}"
+        text = self._written(figure, value)
         low, high = summary.get(f"{figure.name}_low"), summary.get(f"{figure.name}_high")
         if low is not None and high is not None:
             least, most = self._written(figure, low), self._written(figure, high)
@@ -232,7 +234,7 @@ class Audit:
         text = UNITS[figure.unit].terminal(value)
         if not figure.proved_radius:
             return text
-        return proved_radius(text, value, self.result["settings"].get("limit"))
+        return proved_radius(text, value, search_limit(self.result))
 
     def __repr__(self) -> str:
         summary = self.result["summary"]

@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 import os
 import platform
-import re
-import shlex
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any, cast
@@ -16,10 +14,24 @@ from typing import Any, cast
 import torch
 
 from r2et.audit.model_audit import Audit
+from r2et.audit.pack_claims import (
+    AUDIT,
+    CARD,
+    FACTORY,
+    MODEL,
+    NEEDED,
+    NOT_PRINTED,
+    PAGE,
+    PDF,
+    REPEAT,
+    ROWS,
+    check_claims,
+    unchecked,
+)
 from r2et.audit.verification import TOLERANCE, Verification, compare_results
 from r2et.errors import InputError, first_line, require
 from r2et.machine import machine
-from r2et.report.model_card import model_card
+from r2et.report.model_card import model_card, plain_name
 from r2et.report.page import html
 from r2et.report.pdf import Printed, printed
 from r2et.results import AuditResult, check_audit
@@ -27,14 +39,6 @@ from r2et.results.archive import read_archive, write_archive
 from r2et.results.rows_csv import rows_csv
 from r2et.version import __version__
 
-AUDIT, PAGE, PDF, ROWS = "audit.json", "page.html", "page.pdf", "rows.csv"
-CARD, REPEAT, MODEL = "model-card.md", "repeat.json", "model/"
-NEEDED = (AUDIT, PAGE, ROWS, CARD, REPEAT)
-MODEL_FILE = re.compile(
-    r"model\.(json|txt)|weights(-[0-9a-f]{16})?\.safetensors|rows-[0-9a-f]{16}\.safetensors"
-    r"|\w+\.py\.txt",
-    re.ASCII,
-)
 READ, READ_PART = (PAGE, ROWS, CARD), "page, rows and card"  # made of AUDIT, for people
 # Another browser, other fonts, or another hand.
 OTHER_PRINT = "the browser here prints other bytes: read page.html, or print it again"
@@ -74,14 +78,21 @@ class Pack:
         otherwise; then they are not compared, and are listed as that. So is a PDF, unless the
         browser here prints the very same one.
         """
-        comparison = compare_results(self.audit.result, again.result, tolerance)
-        then = self.repeat.get("environment")
+        require(isinstance(again, Audit), "compare", "again", "an Audit", type(again).__name__)
+        result = self.audit.result
+        comparison = compare_results(result, again.result, tolerance)
+        of_factory = self.repeat["model"].get("kind") == FACTORY
+        comparison = comparison.of_sources(result, again.result, resaved=of_factory)
+        comparison = replace(
+            comparison, unchecked={**comparison.unchecked, **unchecked(result, self.repeat)}
+        )
+        then = self.repeat["environment"]
         comparison = comparison.made(then, environment())
-        wrote = then.get("r2et") if isinstance(then, Mapping) else None
+        wrote = then.get("r2et")
         if wrote != __version__:
             names = [name for name in (*READ, PDF) if name in self.members]
             return comparison.uncompared(dict.fromkeys(names, f"of r2et {wrote}"))
-        pages = _pages(self.audit.result, self._name)
+        pages = _pages(result, self._name)
         parts = {n: self.members[n] == pages[n] for n in READ}
         comparison = comparison.compared(READ_PART, parts)
         reason = self._other_print(pages[PAGE].decode())
@@ -100,10 +111,7 @@ class Pack:
     @property
     def _name(self) -> str:
         """Of the file when it was written, which its card says."""
-        try:
-            return shlex.split(str(self.repeat.get("verify")))[-1]
-        except (ValueError, IndexError):
-            return Path(self.path).name
+        return str(self.repeat["verify"]).rpartition(" ")[2]
 
 
 def environment() -> dict[str, str]:
@@ -127,26 +135,29 @@ def write_pack(
 
     model: the files of the model's folder. repeat: what a repetition has to know.
     """
-    pages, inputs = _pages(audit.result, Path(path).name), audit.result.get("inputs")
+    name, inputs = plain_name(Path(path).name), audit.result.get("inputs")
+    check_audit(where, audit.result)
+    pages = _pages(audit.result, name)
     paper: Printed = printed(pages[PAGE].decode())
     again = {
         "command": inputs["command"] if inputs else None,
-        "verify": shlex.join(["r2et", "verify", Path(path).name]),
+        "verify": f"r2et verify {name}",
         **repeat,
         "settings": audit.result["settings"],
         "config": audit.result.get("config"),
         "inputs": inputs,
         "environment": environment(),
-        "pdf": "page.pdf" if paper.content is not None else f"not printed: {paper.reason}",
+        "pdf": PDF if paper.content is not None else f"{NOT_PRINTED}{paper.reason}",
     }
     members = {
         AUDIT: _json_line(audit.result),
         **pages,
-        REPEAT: (json.dumps(again, indent=2, allow_nan=False) + "\n").encode(),
+        REPEAT: _json_lines(again),
         **{f"{MODEL}{name}": content for name, content in model.items()},
     }
     if paper.content is not None:
         members[PDF] = paper.content
+    check_claims(where, audit.result, json.loads(members[REPEAT]), members)
     write_archive(where, path, members)
     return paper.reason
 
@@ -159,13 +170,12 @@ def open_pack(path: str | os.PathLike[str], *, where: str = "open_pack") -> Pack
     for name in NEEDED:
         require(name in members, where, "PACK", f"one that holds {name}", "none")
     for name in members:
-        own = name.removeprefix(MODEL) if name.startswith(MODEL) else ""
-        is_known = name in (*NEEDED, PDF) or MODEL_FILE.fullmatch(own) is not None
+        is_known = name in (*NEEDED, PDF) or name.startswith(MODEL)
         require(is_known, where, "PACK", "of members that r2et writes", name)
-    result = _parsed(where, AUDIT, members[AUDIT])
+    result = _parsed(where, AUDIT, members[AUDIT], _json_line)
     check_audit(f"{where}: {AUDIT}", result)
-    repeat = _parsed(where, REPEAT, members[REPEAT])
-    require(isinstance(repeat, Mapping), where, REPEAT, "an object", type(repeat).__name__)
+    repeat = _parsed(where, REPEAT, members[REPEAT], _json_lines)
+    check_claims(where, cast(AuditResult, result), repeat, members)
     return Pack(os.fspath(path), Audit(cast(AuditResult, result)), repeat, members)
 
 
@@ -182,16 +192,25 @@ def _version(package: str) -> str | None:
         return None
 
 
-def _parsed(where: str, name: str, content: bytes) -> Any:
+def _parsed(where: str, name: str, content: bytes, write: Callable[[Any], bytes]) -> Any:
+    """What a member holds, which is written in one way: no entry is there twice, say."""
+
     def refused(number: str) -> None:
         raise ValueError(f"{number} is no number of JSON")
 
     try:
-        return json.loads(content, parse_constant=refused)
+        value = json.loads(content, parse_constant=refused)
+        same = write(value) == content
     except (ValueError, RecursionError) as error:
         sentence = f"{where}: {name} must be JSON, got an error: {first_line(error)}."
         raise InputError(sentence) from error
+    require(same, where, name, "as r2et writes what it holds", "other bytes")
+    return value
 
 
 def _json_line(value: Any) -> bytes:
     return (json.dumps(value, allow_nan=False) + "\n").encode()
+
+
+def _json_lines(value: Any) -> bytes:
+    return (json.dumps(value, indent=2, allow_nan=False) + "\n").encode()

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
-import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from r2et.audit.gates import gates_of, late
-from r2et.audit.inputs import PIECE
+from r2et.audit.inputs import file_digest
 from r2et.audit.loading import modules_here, open_model
 from r2et.audit.pack import Pack, open_pack
-from r2et.audit.packing import FACTORY, FILE, FOLDER, MEMORY, NAMED, TEST, WEIGHTS
+from r2et.audit.pack_claims import FACTORY, FILE, FOLDER, MEMORY, NAMED, TEST, WEIGHTS
+from r2et.audit.packing import module_source
 from r2et.audit.request import Request
 from r2et.audit.verification import TOLERANCE, Verification
 from r2et.data import DATASETS
-from r2et.errors import InputError, require
+from r2et.errors import InputError, R2ETError, require
+from r2et.files import scratch
 from r2et.models.weights import weights_digest
 
 WHERE = "verify"
@@ -61,8 +62,13 @@ class VerifyCommand:
     model: str | None = None
     tolerance: float = TOLERANCE
 
-    def check(self) -> Pack:
-        """The pack, if all of it is as it was written."""
+    def check(self, *, members_only: bool = False) -> Pack:
+        """The pack, if all of it is as it was written. members_only: nothing else is asked."""
+        given = {"--data": self.data, "--model": self.model}
+        used = [name for name, value in given.items() if value is not None]
+        is_valid = not (members_only and used)
+        expected = "left out with --members-only, which audits nothing"
+        require(is_valid, WHERE, " and ".join(used), expected, "given")
         is_valid = 0 <= self.tolerance < 1
         require(is_valid, WHERE, "tolerance", "0 or more, and below 1", self.tolerance)
         return open_pack(self.pack, where=WHERE)
@@ -82,8 +88,8 @@ class VerifyCommand:
         finished = not late(pack.audit.skipped)
         expected = "of an audit that had the time for all its rows"
         require(finished, WHERE, "PACK", expected, "one that --minutes stopped")
-        with tempfile.TemporaryDirectory(prefix="r2et-verify-") as name:
-            folder = Path(name)
+        files = {f"model/{name}": content for name, content in pack.model_files.items()}
+        with scratch(WHERE, "r2et-verify-", files) as folder, _said_of_the_pack(folder):
             model, weights = self._model(pack, folder)
             self._check_weights(pack, model, weights)
             request = replace(
@@ -97,24 +103,35 @@ class VerifyCommand:
             outputs: dict[str, str | None] = {"--json": str(folder / "audit.json")}
             again, _ = request.run(outputs, note=note, **_run(repeat), **settings)
         comparison = pack.compare(again, tolerance=self.tolerance)
+        comparison = comparison.uncompared(self._other_text(pack))
         return replace(comparison, pack={"members": len(pack.members), "date": _date(pack)})
 
     def _model(self, pack: Pack, folder: Path) -> tuple[str, str | None]:
-        """What to open as the model, and the file of its weights; the pack's files are written."""
-        kind = _part(pack.repeat, "model").get("kind")
-        place = folder / "model"
-        place.mkdir()
-        for name, content in pack.model_files.items():
-            (place / name).write_bytes(content)
+        """What to open as the model, and the file of its weights, of those in the pack."""
+        place, kind = folder / "model", _part(pack.repeat, "model").get("kind")
         if kind == FOLDER:
+            is_folder = self.model is None or Path(self.model).is_dir()
+            expected = "a folder of `r2et train`, or left out: the pack is of one"
+            require(is_folder, WHERE, "--model", expected, self.model)
             return (str(place) if self.model is None else self.model), None
         require(kind == FACTORY, WHERE, "repeat.json: model", "a folder or a factory", kind)
         named = _part(pack.repeat, "model").get("name")
         expected = f"given by --model, as {named}: a pack alone runs nobody's code"
         require(self.model is not None, WHERE, "the model", expected, "nothing")
+        is_factory = ":" in str(self.model) and not Path(str(self.model)).exists()
+        expected = f"package.module:factory, as {named}: the pack is of one"
+        require(is_factory, WHERE, "--model", expected, self.model)
         there = (place / WEIGHTS).is_file()
         require(there, WHERE, "PACK", f"one that holds model/{WEIGHTS}", "none")
         return str(self.model), str(place / WEIGHTS)
+
+    def _other_text(self, pack: Pack) -> dict[str, str]:
+        """The text of a factory's module, where it is not that of the one that was run."""
+        texts = {n: c for n, c in pack.model_files.items() if n.endswith(".py.txt")}
+        with modules_here():
+            own = list(module_source(str(self.model)).values()) if texts else []
+        why = f"the module of {self.model}, which was run, has another text"
+        return {f"model/{n}": why for n, content in texts.items() if [content] != own}
 
     def _check_weights(self, pack: Pack, model: str, weights: str | None) -> None:
         """The model has the weights that the audit is of."""
@@ -126,8 +143,7 @@ class VerifyCommand:
         except InputError as error:
             if self.model is not None:
                 raise
-            # By the members' names, not by where they were put for a moment.
-            reason = str(error).replace(f"{Path(model).parent}{os.sep}", "").rstrip(".")
+            reason = str(error).rstrip(".")
             got = f"an error ({reason.partition(': ')[2]})"
             sentence = f"{WHERE}: the pack's model must be one that can be opened, got {got}."
             raise InputError(sentence) from error
@@ -142,14 +158,15 @@ class VerifyCommand:
         kind, name, path = (part.get(key) for key in ("kind", "name", "path"))
         if kind in (TEST, NAMED):
             require(self.data is None, WHERE, "--data", f"left out: it is the {kind}", self.data)
-            known = kind == TEST or name in DATASETS
+            known = kind == TEST or (isinstance(name, str) and name in DATASETS)
             require(known, WHERE, "repeat.json: data", "a data set of `r2et data list`", name)
             return None if kind == TEST else str(name)
         is_valid = kind == FILE and isinstance(path, str)
         require(is_valid, WHERE, "repeat.json: data", "a file, a data set or a test part", kind)
         place = self.data if self.data is not None else str(path)
         recorded = _part(pack.audit.result.get("inputs"), "data").get("sha256")
-        own = _file_digest(place)
+        # A device, which a pack might name, could be read for ever.
+        own = file_digest(Path(place)) if os.path.isfile(place) else None
         expected = f"given by --data, the file that was audited (SHA-256 {str(recorded)[:16]}...)"
         gone = f"none at {place}" if own is None else f"{place} (SHA-256 {own[:16]}...)"
         require(own is not None and own == recorded, WHERE, "the data", expected, gone)
@@ -190,18 +207,19 @@ def _part(whole: Any, name: str) -> Mapping[str, Any]:
     return part if isinstance(part, Mapping) else {}
 
 
-def _file_digest(path: str) -> str | None:
-    """None where there is no file; a device, which a pack might name, could be read for ever."""
-    if not os.path.isfile(path):
-        return None
-    sha256 = hashlib.sha256()
+@contextmanager
+def _said_of_the_pack(folder: Path) -> Iterator[None]:
+    """What goes wrong is said of `verify`, and of the pack's members by their own names."""
     try:
-        with open(path, "rb") as file:
-            while piece := file.read(PIECE):
-                sha256.update(piece)
-    except OSError:
-        return None
-    return sha256.hexdigest()
+        yield
+    except R2ETError as error:
+        text = str(error).replace(f"{folder}{os.sep}", "")
+        if text.startswith("audit: "):
+            text = f"{WHERE}: {text.removeprefix('audit: ')}"
+        if text == str(error):
+            raise
+        kind = InputError if isinstance(error, InputError) else R2ETError
+        raise kind(text) from error
 
 
 def _date(pack: Pack) -> str:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from r2et.audit.chosen_columns import chosen_column
 from r2et.audit.gates import Gate
-from r2et.audit.inputs import inputs_of_files
+from r2et.audit.inputs import folder_digests, inputs_of_files
 from r2et.audit.loading import (
     LabelledRows,
     LoadedModel,
@@ -119,6 +119,9 @@ class Request(Configurable):
         a stopped audit goes on from, which may go when the result is written; None where there can
         be none.
         """
+        for name, path in outputs.items():
+            printed = path == "-" and name != "--json"
+            require(not printed, WHERE, name, "a file: --json alone is printed", str(path))
         paths = {name: path for name, path in outputs.items() if path not in (None, "-")}
         for name, path in paths.items():
             check_writable(WHERE, name, str(path))
@@ -128,6 +131,7 @@ class Request(Configurable):
         # Workers read the model after this process has made it: its module must be there for both.
         with modules_here():
             opened = open_model(self.model, self.weights)
+            files = None if opened.trained is None else folder_digests(Path(self.model))
             data = open_rows(opened, self.data, self.target, id_column=self.id_column, by=self.by)
             check_rows(opened, data, self.data or "the test part", self.target)
             k, region = self._asked(opened, data)
@@ -157,10 +161,11 @@ class Request(Configurable):
                 cutoff=self.cutoff,
                 only=self._only(opened),
                 explainer="reasons" if self.reasons else None,
+                note=lambda sentence: note(f"Note: {sentence}."),
                 **settings,
             )
         known = result.result["inputs"]
-        inputs = inputs_of_files(known, self.model, self.weights, self.data, self.command)
+        inputs = inputs_of_files(known, self.model, self.weights, self.data, self.command, files)
         result = Audit({**result.result, "inputs": inputs})
         if self.gates:
             verdicts = [verdict.to_dict() for verdict in result.check(self.gates)]

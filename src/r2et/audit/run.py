@@ -8,8 +8,8 @@ import math
 import os
 import platform
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict
 from typing import Any, Literal
 
 import torch
@@ -28,16 +28,17 @@ from r2et.audit.contributions import contributions, reasons_given
 from r2et.audit.decided_class import DecidedClass
 from r2et.audit.decision import AtCutoff
 from r2et.audit.example_rows import example_rows
-from r2et.audit.input_rows import Chunk, InputRows
+from r2et.audit.input_rows import InputRows
 from r2et.audit.inputs import inputs_of_tensors
 from r2et.audit.linear_baseline import LinearBaseline
-from r2et.audit.measures import LATE, MEASURES, MeasureChunk, MeasuredChunk, check_labels
+from r2et.audit.measures import MEASURES, MeasureChunk, MeasuredChunk, check_labels
 from r2et.audit.measures.attacks import gradients_note
 from r2et.audit.measures.feasible_proofs import ALL_TRIED, assumptions_of, settle
 from r2et.audit.measures.ties import tie_notes
 from r2et.audit.model_audit import Audit
 from r2et.audit.moves import is_too_fine
 from r2et.audit.raw_values import check_table
+from r2et.audit.resumed import measured_chunks, taken_over, waiting
 from r2et.audit.settings import BEYOND, WHERE, AuditSettings, rows_at_once
 from r2et.audit.statistics import UNKNOWN
 from r2et.audit.subgroups import calibration, check_by, check_ids, grouped_by
@@ -46,9 +47,9 @@ from r2et.audit.summary import curve, summarize
 from r2et.checks import as_real, as_whole, check_k
 from r2et.data.dataset import common_name
 from r2et.defaults import BUDGET, RADIUS
-from r2et.engine import Engine, Lost
+from r2et.engine import Engine
 from r2et.engine import engine as open_engine
-from r2et.errors import R2ETError, require
+from r2et.errors import require
 from r2et.explain import Explainer, as_explainer
 from r2et.explain.callable_explainer import ScoresFunction
 from r2et.explain.grouping import column_of
@@ -95,6 +96,7 @@ def audit(
     all_rows: bool = False,
     cutoff: float | None = None,
     only: str | int | None = None,
+    note: Callable[[str], None] | None = None,
 ) -> Audit:
     """How still the top k explanations of a model hold on rows x, proved and attacked.
 
@@ -120,10 +122,11 @@ def audit(
     "serial", or spread over `workers` "processes" or the "ray" cluster at `address`, to the same
     result.
     partial: a file that keeps what is measured while the audit runs; called again, it goes on
-    from there. names, classes: of features and classes, for people to read. ids: one per row, by
-    which the result calls them. by: {column: one value per row}; AUC and calibration are given for
-    the groups of each. schema: of the table
-    that x was made from, as load_table(...).schema: changes are then shown in its words and units.
+    from there, as far as rows and what the model makes of them are as they were; note is told how
+    many rows that are. names, classes: of features and classes, for people to read. ids: one per
+    row, by which the result calls them. by: {column: one value per row}; AUC and
+    calibration are given for the groups of each. schema: of the table that x was made from, as
+    load_table(...).schema: changes are then shown in its words and units.
     """
     began, started = time.time(), time.monotonic()  # a clock may be set while it runs
     k, rows, seed, chunk = (as_whole(value) for value in (k, rows, seed, chunk))
@@ -209,16 +212,20 @@ def audit(
     kept = None if partial is None else AuditCheckpoint(partial, identity(model, settings))
     linear = LinearBaseline(subject.logistic, subject.boosted)
     parts: list[MeasuredChunk] = []
-    waiting = _waiting(source, settings, linear, kept, until)
+    work = MeasureChunk(decided, settings)
+    chunks = waiting(source, work, linear, kept, until)
     shown = bar("audit", total=source.total, show=progress)
     try:
         with open_engine(engine, workers=workers, address=address) as run, shown as advance:
-            for measured in _measured(run, MeasureChunk(decided, settings), waiting, kept):
+            for measured in measured_chunks(run, work, chunks, kept):
                 parts.append(measured)
                 advance(len(measured.columns["index"]))
     finally:
         if kept is not None:
             kept.close()
+    if kept is not None and note is not None:
+        for sentence in taken_over(kept):
+            note(sentence)
     parts.sort(key=lambda part: part.number)
     columns, pictured = concatenated(parts)
     columns.update(linear.columns(part.number for part in parts))
@@ -284,53 +291,6 @@ def identity(model: nn.Module, settings: AuditSettings) -> dict[str, Any]:
         "weights": weights_digest(model),
         "settings": settings.config(),
     }
-
-
-def _waiting(
-    source: InputRows,
-    settings: AuditSettings,
-    linear: LinearBaseline,
-    kept: AuditCheckpoint | None,
-    until: float | None,
-) -> Iterator[Chunk | MeasuredChunk]:
-    """Chunks still to measure, and those that a stopped audit has measured, until time is up."""
-    for chunk in source.chunks(settings.chunk, settings.generator("rows")):
-        done = None if kept is None else kept.done.get(chunk.number)
-        if done is not None and done.fingerprint == chunk.fingerprint:
-            linear.see(chunk)
-            yield done
-        elif until is not None and chunk.number and time.time() > until:
-            return
-        else:
-            linear.see(chunk)
-            yield replace(chunk, until=until)
-
-
-def _measured(
-    run: Engine,
-    work: MeasureChunk,
-    waiting: Iterator[Chunk | MeasuredChunk],
-    kept: AuditCheckpoint | None,
-) -> Iterator[MeasuredChunk]:
-    """Every chunk measured, as it comes; new ones are kept."""
-    done: list[MeasuredChunk] = []
-
-    def new() -> Iterator[Chunk]:
-        for item in waiting:
-            if isinstance(item, MeasuredChunk):
-                done.append(item)
-            else:
-                yield item
-
-    for _, measured in run(work, new()):
-        yield from done
-        done.clear()
-        if isinstance(measured, Lost):
-            raise R2ETError(f"audit: some rows were lost with their worker: {measured.reason}.")
-        if kept is not None and LATE not in measured.skipped.values():
-            kept.add(measured)
-        yield measured
-    yield from done
 
 
 def _notes(explainer: Explainer) -> list[str]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from r2et.errors import require
+from r2et.errors import printable, require
 from r2et.results import AuditResult
 from r2et.wording import finite
 
@@ -18,6 +18,10 @@ SHOWN = 8  # differences on a terminal
 # What tells of the run and not of the model: when, how long, where, by which command and versions.
 OF_THE_RUN = ("date", "seconds", "durations", "versions", "inputs")
 OF_THE_CLOCK = "minutes"  # a setting that only says when to stop
+# Measured, as a rule; all else is what was asked for, and is equal or different.
+MEASURED = ("summary", "rows", "curve", "shown", "calibration", "grouped_by", "gates")
+ASKED = ("summary.radius", "rows.id")
+PRINT = "page.pdf"  # which depends on the browser
 PARTS = {
     "summary": "figures",
     "rows": "values of rows",
@@ -54,7 +58,8 @@ class Verification:
     tolerance: relative.
     changed: what is not as it was: versions and machine, each as (name, then, now).
     pack: what was checked of the file before, in words.
-    left_out: members that were not compared, and why.
+    left_out: members that were not compared, or not vouched for, and why.
+    unchecked: what the pack says and a repetition does not tell about, and why.
     """
 
     counts: Mapping[str, Mapping[str, int]]
@@ -63,11 +68,28 @@ class Verification:
     changed: tuple[tuple[str, str, str], ...] = ()
     pack: Mapping[str, Any] = field(default_factory=dict)
     left_out: Mapping[str, str] = field(default_factory=dict)
+    unchecked: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def repeated(self) -> bool:
+        """Whether no value differs by more than the tolerance."""
+        return all(difference.close for difference in self.differences)
 
     @property
     def passed(self) -> bool:
-        """Whether no value differs by more than the tolerance."""
-        return all(difference.close for difference in self.differences)
+        """Whether it is repeated, and what people read says the same; a PDF is left to a reader."""
+        return self.repeated and not set(self.left_out) - {PRINT}
+
+    @property
+    def outcome(self) -> str:
+        """What became of it, in a line."""
+        if not self.repeated:
+            return "NOT repeated"
+        how = "equal to the bit" if self.bit_equal else "within tolerance"
+        names = ", ".join(self.left_out)
+        if not self.passed:
+            return f"figures repeated, {how}; NOT compared: {names}"
+        return f"repeated, {how}" + (f"; not compared: {names}" if names else "")
 
     @property
     def bit_equal(self) -> bool:
@@ -96,16 +118,43 @@ class Verification:
         """The same, with members that could not be compared, and why."""
         return replace(self, left_out={**self.left_out, **members})
 
+    def of_sources(self, old: AuditResult, new: AuditResult, *, resaved: bool) -> Verification:
+        """The same, with what both say of their files: names and SHA-256 beside the numbers.
+
+        resaved: whether the file of the weights is one that the pack made of them.
+        """
+        differences, unchecked = list(self.differences), dict(self.unchecked)
+        first, second = (_inputs(result) for result in (old, new))
+        for part in ("data", "weights"):
+            then, now = first.get(part) or {}, second.get(part) or {}
+            for name in ("name", "sha256", "of"):
+                place, old_value, new_value = f"inputs.{part}.{name}", then.get(name), now.get(name)
+                if old_value == new_value:
+                    continue
+                other_kind = then.get("of") != now.get("of") or now.get("name") is None
+                if other_kind or (resaved and part == "weights"):
+                    unchecked[place] = "of a file that was not used again"
+                elif part == "data" and name == "name" and now.get("of") == "file":
+                    unchecked[place] = "of a file that has another name now"
+                else:
+                    differences.append(Difference(place, old_value, new_value, False))
+        if "files" in first and "files" not in second:
+            unchecked["inputs.files"] = "of a folder that was not used again"
+        return replace(self, differences=tuple(differences), unchecked=unchecked)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
         return {
+            "outcome": self.outcome,
             "passed": self.passed,
+            "repeated": self.repeated,
             "bit_equal": self.bit_equal,
             "tolerance": self.tolerance,
             "pack": dict(self.pack),
             "counts": {name: dict(own) for name, own in self.counts.items()},
             "differences": [each._asdict() for each in self.differences],
             "left_out": dict(self.left_out),
+            "unchecked": dict(self.unchecked),
             "changed": [dict(zip(("name", "then", "now"), c, strict=True)) for c in self.changed],
         }
 
@@ -126,8 +175,11 @@ class Verification:
         for name, then, now in self.changed:
             lines.append(f"  not as it was: {name}: {then} then, {now} now")
         lines += [f"  not compared: {name} ({why})" for name, why in self.left_out.items()]
-        verdict = "repeated, equal to the bit" if self.bit_equal else "repeated, within tolerance"
-        return "\n".join([verdict if self.passed else "NOT repeated", *lines])
+        for why in dict.fromkeys(self.unchecked.values()):
+            names = ", ".join(name for name, own in self.unchecked.items() if own == why)
+            lines.append(f"  not checked: {names} ({why})")
+        # Names and texts of a pack may hold anything, a terminal's own codes among it.
+        return "\n".join(printable(line) for line in (self.outcome, *lines))
 
 
 def compare_results(old: AuditResult, new: AuditResult, tolerance: float) -> Verification:
@@ -136,13 +188,16 @@ def compare_results(old: AuditResult, new: AuditResult, tolerance: float) -> Ver
     require(is_valid, "verify", "tolerance", "0 or more, and below 1", tolerance)
     counts: dict[str, dict[str, int]] = {}
     differences: list[Difference] = []
-    for place, first, second in _values(_told(old), _told(new), ""):
+    told, now = _told(old), _told(new)
+    if not ("files" in told["inputs"] and "files" in now["inputs"]):
+        told["inputs"].pop("files", None), now["inputs"].pop("files", None)
+    for place, first, second in _values(told, now, ""):
         part = PARTS.get(place.partition(".")[0].partition("[")[0], REST)
         own = counts.setdefault(part, {EQUAL: 0, CLOSE: 0, DIFFERENT: 0})
         if type(first) is type(second) and first == second:
             own[EQUAL] += 1
             continue
-        close = is_close(first, second, tolerance)
+        close = is_close(first, second, tolerance if _is_measured(place) else 0.0)
         own[CLOSE if close else DIFFERENT] += 1
         differences.append(Difference(place, first, second, close))
     order = [*PARTS.values(), REST]
@@ -151,21 +206,37 @@ def compare_results(old: AuditResult, new: AuditResult, tolerance: float) -> Ver
 
 
 def is_close(first: Any, second: Any, tolerance: float) -> bool:
-    """Whether both are numbers that differ by no more than the tolerance."""
+    """Whether both are numbers that differ by no more than the tolerance; of whole ones by nothing.
+
+    A row's number, a reason, a seed, a count: next to each other they are others.
+    """
     a, b = finite(first), finite(second)
-    if a is None or b is None or isinstance(first, bool) or isinstance(second, bool):
+    if a is None or b is None:
         return False
+    if not (isinstance(first, float) and isinstance(second, float)):
+        return bool(first == second)
     return math.isclose(a, b, rel_tol=tolerance, abs_tol=LEAST if tolerance else 0.0)
 
 
 def _told(result: AuditResult) -> dict[str, Any]:
     """What an audit tells of its model, as JSON holds it."""
     whole: dict[str, Any] = json.loads(json.dumps(result))
-    sources = whole.get("inputs") or {}
+    sources = _inputs(result)
     compared = {name: value for name, value in whole.items() if name not in OF_THE_RUN}
     compared["settings"] = {n: v for n, v in compared["settings"].items() if n != OF_THE_CLOCK}
     compared["inputs"] = {name: _digest(sources.get(name)) for name in ("data", "weights")}
+    compared["inputs"] |= {name: sources[name] for name in ("rows", "files") if name in sources}
     return compared
+
+
+def _inputs(result: AuditResult) -> dict[str, Any]:
+    """What was audited; empty in older files."""
+    return dict(result.get("inputs") or {})
+
+
+def _is_measured(place: str) -> bool:
+    """Whether numbers there were measured, rather than asked for."""
+    return place.startswith(MEASURED) and not place.startswith(ASKED)
 
 
 def _digest(source: Any) -> Any:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import os
 import sys
 
 import typer
@@ -55,12 +58,24 @@ def root(
     """Top-k explanations that hold still, and how still."""
 
 
+# Of a terminal, a pipe or a file that takes no more; files that a command opens are its own.
+FULL = (errno.ENOSPC, errno.EIO, errno.EFBIG, errno.EDQUOT)
+
+
 def main() -> None:
     """Run a command; bad input is one sentence and exit code 2, Ctrl-C is 130."""
     try:
         app()
     except KeyboardInterrupt:
         sys.exit(130)
+    except OSError as error:
+        if error.errno not in FULL or error.filename is not None:
+            raise
+        with contextlib.suppress(OSError, ValueError):  # what is left would fail once more
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        got = error.strerror
+        typer.echo(f"r2et: the output must be one that can be written, got {got}.", err=True)
+        sys.exit(2)
     except Exception as error:
         # Imported here: `r2et --help` should not wait for torch.
         from r2et.errors import R2ETError

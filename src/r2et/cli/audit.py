@@ -6,11 +6,17 @@ import json
 import os
 import shlex
 import sys
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
 from r2et.defaults import BUDGET, RADIUS
+
+if TYPE_CHECKING:
+    from r2et.audit.model_audit import Audit
+    from r2et.audit.request import Request
 
 BAD, GATE = 2, 3  # exit codes of what went wrong, and of a failed gate
 GATES = typer.Option(
@@ -84,7 +90,6 @@ def command(
     from r2et.audit.gates import gates_of, goes_on
     from r2et.audit.packing import check_pack, pack_request
     from r2et.audit.request import Request
-    from r2et.errors import R2ETError
 
     torch.set_num_threads(1)
     asked = Request(
@@ -110,7 +115,7 @@ def command(
         reasons=of_reasons,
     )
     if pack is not None:
-        check_pack(pack)
+        check_pack(pack, asked)
     notes: list[str] = []
 
     def note(message: str) -> None:
@@ -134,14 +139,6 @@ def command(
         kept = "" if notes else "; the same command continues where this one was"
         typer.echo(f"Stopped{kept}.", err=True)
         raise typer.Exit(130) from None
-    typer.echo(json.dumps(result.to_dict()) if json_file == "-" else str(result))
-    reasons: list[str] = []
-    if asked.gates:
-        report = result.check(asked.gates)
-        reasons = [verdict.reason for verdict in report if verdict.reason is not None]
-        if json_file != "-":
-            typer.echo(str(report))
-    lost = False
 
     def write_pack(path: str) -> None:
         settings = {"rows": rows, "budget": budget, "seed": seed}
@@ -150,14 +147,15 @@ def command(
         typer.echo(f"Pack: {Path(os.path.abspath(path)).as_uri()}{paper}", err=True)
 
     outputs = ((json_file, result.to_json), (html, result.to_html), (pack, write_pack))
-    for path, write in outputs:
-        if path in (None, "-"):
-            continue
-        try:
-            write(path)
-        except R2ETError as error:  # the other one may still be written
-            typer.echo(str(error), err=True)
-            lost = True
+    try:
+        typer.echo(json.dumps(result.to_dict()) if json_file == "-" else str(result))
+        reasons = _shut(result, asked, quiet=json_file == "-")
+        lost = _written(outputs)
+    except KeyboardInterrupt:  # such as while a browser prints
+        there = partial is not None and partial.exists()
+        kept = f"; what was measured is kept in {partial}, the same command continues there"
+        typer.echo(f"Stopped{kept if there else ''}.", err=True)
+        raise typer.Exit(130) from None
     if html is not None and not lost:
         typer.echo(f"Page: {Path(os.path.abspath(html)).as_uri()}", err=True)
     if lost and partial is not None:
@@ -170,3 +168,29 @@ def command(
         typer.echo(reason, err=True)
     if lost or reasons:
         raise typer.Exit(BAD if lost else GATE)
+
+
+def _shut(result: Audit, asked: Request, *, quiet: bool) -> list[str]:
+    """Why gates are shut, in sentences; what became of all of them is shown."""
+    if not asked.gates:
+        return []
+    report = result.check(asked.gates)
+    if not quiet:
+        typer.echo(str(report))
+    return [verdict.reason for verdict in report if verdict.reason is not None]
+
+
+def _written(outputs: Iterable[tuple[str | None, Callable[[str], None]]]) -> bool:
+    """Write each output that was asked for, and say whether some could not be written."""
+    from r2et.errors import R2ETError
+
+    lost = False
+    for path, write in outputs:
+        if path in (None, "-"):
+            continue
+        try:
+            write(str(path))
+        except R2ETError as error:  # the other one may still be written
+            typer.echo(str(error), err=True)
+            lost = True
+    return lost

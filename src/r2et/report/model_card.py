@@ -14,6 +14,13 @@ from r2et.wording import measure_words, percent, rows_of
 # What Markdown, or HTML within it, would read as something else.
 SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~$&])")
 
+PACK_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}", re.ASCII)  # needs no quotes anywhere
+
+
+def plain_name(name: str) -> str:
+    """The name of a pack as it can stand in a command; another one where it cannot."""
+    return name if PACK_NAME.fullmatch(name) else "evidence.zip"
+
 
 def model_card(audit: AuditResult, pack: str = "evidence.zip") -> str:
     """Figures with their intervals, what they rest on and what they do not say.
@@ -39,9 +46,9 @@ def model_card(audit: AuditResult, pack: str = "evidence.zip") -> str:
         "### Limitations",
         _bullets(_limitations(audit)),
         "### How to repeat it",
-        f"`r2et verify {pack}` checks every file of the pack by its SHA-256, audits the same model"
-        " on the same rows again, and says which figures are equal to the bit and which within"
-        " tolerance.",
+        f"`r2et verify {plain_name(pack)}` checks every file of the pack by its SHA-256, audits the"
+        " same model on the same rows again, and says which figures are equal to the bit and which"
+        " within tolerance.",
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 

@@ -25,6 +25,9 @@ def inputs(audit: AuditResult) -> list[tuple[str, str]]:
         if source.get("sha256"):
             of = "" if source.get("of") == "file" else ", of the numbers in memory"
             pairs.append((f"SHA-256 of the {title}{of}", str(source["sha256"])))
+    described = (known.get("files") or {}).get("model.json")
+    if described:
+        pairs.append(("SHA-256 of model.json", str(described)))
     if finite(known.get("rows")) is not None:
         text = f"{count(known['rows'])}, numbered from 0"
         pairs.append(("rows in the data", text))

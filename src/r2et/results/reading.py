@@ -12,6 +12,7 @@ from typing import Any, cast, get_type_hints
 
 from r2et.errors import InputError, describe, require
 from r2et.results.audit_schema import FORMAT, AuditResult, ColumnChange, GateVerdict
+from r2et.results.entries import TEXT, check_columns, check_entries, check_sizes
 from r2et.results.figures import Figure
 from r2et.results.row_tables import CalibrationBin, GroupedBy, Subgroup
 from r2et.wording import finite
@@ -62,6 +63,7 @@ def check_audit(where: str, audit: Any) -> None:
     if version is not None and form != FORMAT:
         expected = f"{FORMAT!r} (a newer r2et wrote this file: update r2et)"
     require(form == FORMAT, where, "format", expected, "none" if form is None else form)
+    check_sizes(where, audit)
     for name, kind in NEEDED.items():
         value = audit.get(name)
         require(isinstance(value, kind), where, name, KINDS[kind], value)
@@ -88,6 +90,8 @@ def check_audit(where: str, audit: Any) -> None:
     inputs = _size(where, "shape", audit["shape"])
     for number, row in enumerate(audit["shown"]):
         _check_shown(where, f"shown[{number}]", row, inputs, n)
+    check_entries(where, audit)
+    check_columns(where, audit, n)
 
 
 def _size(where: str, name: str, shape: list[Any]) -> int:
@@ -99,6 +103,7 @@ def _size(where: str, name: str, shape: list[Any]) -> int:
 def _check_names(where: str, audit: Mapping[str, Any], n: int) -> None:
     names, skipped = audit.get("names"), audit.get("skipped") or []
     is_valid = names is None or (isinstance(names, list) and len(names) == n)
+    is_valid = is_valid and all(map(TEXT.fits, names or ()))
     require(is_valid, where, "names", f"null or a list of {n}", names)
     listed = isinstance(skipped, list) and all(isinstance(s, Mapping) for s in skipped)
     require(listed, where, "skipped", "a list of objects", skipped)

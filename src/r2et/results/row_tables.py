@@ -23,17 +23,22 @@ class Source(_SourceNeeded, total=False):
     tensors: str | None
 
 
-class Inputs(TypedDict):
-    """What was audited.
-
-    rows: how many there were; None for a stream.
-    command: the command line, where there was one.
-    """
-
+class _InputsNeeded(TypedDict):
     data: Source
     weights: Source
     rows: int | None
     command: str | None
+
+
+class Inputs(_InputsNeeded, total=False):
+    """What was audited.
+
+    rows: how many there were; None for a stream.
+    command: the command line, where there was one.
+    files: of a model's folder, the SHA-256 of each file that was read, by name.
+    """
+
+    files: dict[str, str]
 
 
 class CalibrationBin(TypedDict):

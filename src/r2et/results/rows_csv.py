@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from r2et.files import csv_text
+from r2et.files import characters, csv_text
 from r2et.results.audit_schema import AuditResult
 
 
@@ -23,9 +23,9 @@ def rows_csv(audit: AuditResult) -> str:
         elif name in ("target", "label") and classes:
             columns[name] = ["" if own is None else _called(own, classes) for own in values]
         else:
-            columns[name] = list(values)
-    return csv_text(pd.DataFrame(columns))
+            columns[name] = [characters(value) for value in values]
+    return csv_text(pd.DataFrame({characters(name): own for name, own in columns.items()}))
 
 
 def _called(place: int, names: Sequence[str] | None) -> str:
-    return str(place) if not names else str(names[place])
+    return str(place) if not names else str(characters(names[place]))
