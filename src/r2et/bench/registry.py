@@ -48,7 +48,7 @@ FREE = held(SCALED, agree=0.0)
 # The gradient of a gradient is 0 in a network of ReLUs: it is trained with softplus. Concepts are
 # activations, whose own gradient shows the way.
 CIFAR_TRIED = few_candidates(FREE, worst_ends(0.05, rho=3.0, every=2, epochs=4))
-OCT_TRIED = few_candidates(FREE, worst_ends(0.05, epochs=2))
+OCT_TRIED = few_candidates(FREE, worst_ends(0.005, epochs=1))
 CIFAR = BenchmarkConfig(
     "cifar10-10k",
     explainer=Gradient(of="probability", reduce="abs_sum"),
