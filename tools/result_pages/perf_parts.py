@@ -172,7 +172,7 @@ def soak() -> str:
     )
 
 
-MACHINES = 100
+MACHINES, MILLION = 100, 1_000_000
 SHOWN_AS = {"clean": "AUC", "certified": "proofs", "noise": "P@k under noise"}
 
 
@@ -188,16 +188,18 @@ def large_audit() -> str:
         for look in parts
     ]
     speed = stored["sample"]["processor_seconds"] / stored["sample"]["rows"]
-    at_most = rows * speed / (MACHINES * stored["workers"])
     measured = ", ".join(SHOWN_AS[name] for name in stored.get("measures", ()))
     seen = table(["rows done", "memory of the caller", "of a worker, the larger"], lines)
+    at_once = MACHINES * stored["workers"]
     return (
-        f"{seen}\n\n{rows:,} rows of {stored['features']} features, {measured or 'all measures of the fast budget'}, Ray"
-        f" with {stored['workers']} workers. A worker was ended by `kill -9` after a quarter, the"
-        f" caller after {whole['chunks_when_the_driver_was_killed']} of {whole['chunks']} chunks;"
-        f" the same command went on from there: {whole['wall_seconds'] / 60:.0f} minutes in all."
+        f"{seen}\n\n{rows:,} rows of {stored['features']} features,"
+        f" {measured or 'all measures of the fast budget'}, Ray with {stored['workers']} workers."
+        f" A worker was ended by `kill -9` after a quarter, the caller after"
+        f" {whole['chunks_when_the_driver_was_killed']} of {whole['chunks']} chunks; the same"
+        f" command went on from there: {whole['wall_seconds'] / 60:.0f} minutes in all."
         f" Of {stored['sample']['rows']:,} rows Ray and one process gave the same figures, to the"
-        f" bit, in {1000 * speed:.2f} ms of a processor a row. At that rate {MACHINES} machines"
-        f" with {stored['workers']} workers each would take {max(at_most, 1):.0f} s and what starting"
-        f" them takes: that is on paper. {made_with(stored)}"
+        f" bit, in {1000 * speed:.2f} ms of a processor a row. At that rate a million rows are"
+        f" {MILLION * speed / 60:.0f} minutes of one processor; {MACHINES} machines with"
+        f" {stored['workers']} workers each would take {MILLION * speed / at_once:.0f} seconds, and"
+        f" what starting them takes: that is on paper. {made_with(stored)}"
     )
