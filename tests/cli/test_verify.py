@@ -249,7 +249,7 @@ def test_a_folder_that_was_changed_is_named_by_its_member(program, tmp_path):
     names = {"names": ["b", "a", "c"]}
     forged(tmp_path / "names.zip", kept, audit=lambda a: a.update(names), pages=True)
     code, out, err = program("verify")("names.zip", "--engine", "serial")
-    assert "  not checked: names (as model/model.json has them)" in out
+    assert "  not checked: names (as model/model.json has them, not fitted again; " in out
     assert (code, err) == (0, "")
     code, out, err = program("verify")("names.zip", "--engine", "serial", "--model", "model")
     assert (code, "DIFFERENT: inputs.files.model.json: " in out) == (3, True), out

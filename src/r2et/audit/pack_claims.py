@@ -147,10 +147,10 @@ def unchecked(result: AuditResult, repeat: Mapping[str, Any]) -> dict[str, str]:
     if inputs.get("command") is not None:
         told["inputs.command"] = f"what was typed; what is repeated is in {REPEAT}"
     if repeat["model"].get("kind") == FOLDER:
-        why = f"by what {MODEL}{DESCRIPTION} holds, not fitted again"
+        why = f"as {MODEL}{DESCRIPTION} has them, not fitted again; --model FOLDER compares it"
         summary = result["summary"]
-        told |= {f"summary.{n}": why for n in BASELINES if summary.get(n) is not None}
-        told["names"] = f"as {MODEL}{DESCRIPTION} has them"
+        names = (f"summary.{name}" for name in BASELINES if summary.get(name) is not None)
+        told |= dict.fromkeys((*names, "names"), why)
     return told
 
 

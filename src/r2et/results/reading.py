@@ -79,6 +79,8 @@ def check_audit(where: str, audit: Any) -> None:
     _check_listed(where, "calibration", audit.get("calibration"), CalibrationBin)
     _check_listed(where, "grouped_by", audit.get("grouped_by"), GroupedBy)
     for by in audit.get("grouped_by") or ():
+        listed = isinstance(by["groups"], list)
+        require(listed, where, "grouped_by: groups", "a list", describe(by["groups"]))
         _check_listed(where, "grouped_by", by["groups"], Subgroup)
     inputs = audit.get("inputs")
     named = inputs if isinstance(inputs, Mapping) else {}
