@@ -477,3 +477,11 @@ def test_a_record_has_the_papers_figure_of_the_same_thing(kind, options, retrain
     reported = MeasureTask(of, kind, tuple(options.items())).reported() or {}
     assert reported.get("table") == table
     assert reported.get("adversarial" if kind == "thickness" else "precision") == number
+
+
+def test_settings_are_numbers_words_and_what_is_so():
+    chosen = {"ends": "worst", "every": 2.0, "free": True, "weight": 0.05}
+    picked = replace(claim("r2et-ball", [0.6, 0.6], APART[1]), chosen=chosen)
+    assert Claim.from_json(picked.to_json(), "x").chosen == chosen
+    for text in (markdown(made(picked)), latex(made(picked)), page("Title", [made(picked)])):
+        assert "ends worst, every 2, free, weight 0.05" in text

@@ -8,6 +8,7 @@ from typing import Any
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
 RECIPE = re.compile(r"[\w.:-]{1,200}")  # its own name, or module:name
+WORD = re.compile(r"[a-z_]{1,40}")  # a setting that is a choice, such as "worst"
 LARGEST = 1e12  # of a number: a table could not show a larger one
 
 Check = Callable[[Any], bool]
@@ -117,8 +118,9 @@ def check_claim(stored: Any, form: str) -> None:
     entries = {name: value for name, value in stored.items() if name != "format"}
     _check("it", entries, CLAIM, NEEDED, closed=True)
     for name, value in entries["chosen"].items():
-        fits = _is_one_line(name) and (value is True or _is_number(value))
-        _require(fits, "chosen", name, "a number or true, by its name")
+        word = isinstance(value, str) and WORD.fullmatch(value) is not None
+        fits = _is_one_line(name) and (value is True or _is_number(value) or word)
+        _require(fits, "chosen", name, "a number, true or a word, by its name")
     for name, values in entries["numbers"].items():
         _require(_is_one_line(name) and _is_object(values), "numbers", name, "an object")
         _check(f"numbers.{name}", values, VALUES, NEEDED_VALUES, closed=True)

@@ -101,8 +101,10 @@ def markdown(table: ResultTable) -> str:
 
 def chosen_settings(row: ResultRow) -> str:
     """The settings that were chosen."""
-    settings = row.claim.chosen.items()
-    return ", ".join(n if v is True else f"{n} {v:g}" for n, v in settings)
+    return ", ".join(
+        name if value is True else f"{name} {value if isinstance(value, str) else f'{value:g}'}"
+        for name, value in row.claim.chosen.items()
+    )
 
 
 def missing(table: ResultTable) -> list[str]:
