@@ -168,7 +168,9 @@ def test_the_papers_regime_is_the_one_that_was_searched_for(runs):
         for record in (runs["papers"].records[name] for name in names):
             assert record.config["of"]["regime"] == "papers"
             if record.config["name"] in ("er", "mse"):
-                assert record.config["attack"]["keep"] == "last"
+                # Of scans the last point has nearly always another prediction.
+                kept = "last_kept" if claim.data == "oct-kermany-64" else "last"
+                assert record.config["attack"]["keep"] == kept
     assert not runs["papers"].records.keys() & runs["tables"].records.keys()
 
 

@@ -58,7 +58,8 @@ def bench_rows(is_table: bool, names: Collection[str] = ()) -> list[list[str]]:
         cells = {}
         for key, values in claim.numbers.items():
             cells[key] = "" if values.mean is None else shown(columns[key], values)
-        settings = ", ".join(f"{n}={v:g}" for n, v in claim.chosen.items())
+        chosen = claim.chosen.items()
+        settings = ", ".join(f"{n}={v if isinstance(v, str) else f'{v:g}'}" for n, v in chosen)
         settings += " (AUC below the threshold)" if claim.unreliable else ""
         theirs = claim.numbers["erattack"].reported
         reported = "" if theirs is None else f"{theirs:.1f}"
