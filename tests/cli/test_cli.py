@@ -13,6 +13,7 @@ from r2et import cli
 from r2et.data import load
 from r2et.demo import EPOCHS, RADIUS
 from r2et.metrics import auc
+from r2et.models import MLP
 from r2et.train import fit
 
 
@@ -123,10 +124,16 @@ def test_the_demos_certified_networks_are_as_accurate_on_all_test_rows():
     """The audit's few rows cannot tell."""
     data = load("adult")
     told = {"k": 8, "radius": RADIUS, "epochs": EPOCHS, "progress": False}
-    names = ("vanilla", "certified", "certified-individual")
-    found = {n: auc(fit(None, data, n, **told).model, *data.test) for n in names}
-    assert min(found.values()) > found["vanilla"] - 0.01
-    assert found["vanilla"] > 0.87
+
+    def reached(network, name):
+        return auc(fit(network, data, name, **told).model, *data.test)
+
+    found = {name: reached(None, name) for name in ("vanilla", "certified", "certified-individual")}
+    assert found["certified"] > found["vanilla"] - 0.01
+    # It has an MLP of 256 units, which without a penalty is not what `vanilla` makes of a table.
+    torch.manual_seed(0)
+    assert found["certified-individual"] > reached(MLP(28, (256,)), "vanilla") - 0.01
+    assert min(found.values()) > 0.87
 
 
 def test_the_demo_shows_the_models(capsys):

@@ -90,6 +90,6 @@ def test_some_entries():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("make", [audit, hostile])
-def test_every_entry(make):
+def test_a_fortieth_of_the_entries(make):
     whole = small(make)
-    assert sum(check(whole, *change) for change in changes(whole)) > 100
+    assert sum(check(whole, *change) for change in list(changes(whole))[7::40]) > 5
