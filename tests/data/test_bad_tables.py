@@ -186,6 +186,7 @@ def test_nested_columns_in_parquet(tmp_path):
     ("content", "sentence"),
     [
         (b"", "t.csv must be a table, got an empty file"),
+        (b"\x1c\n\x1c\n", "t.csv must be a table, got an empty file"),
         (b"a,b,y\n", "the table must be one with rows, got none"),
         (
             b"a,b,y\n1,2,0\n1,2,3,4\n",
