@@ -48,7 +48,7 @@ PICTURES: dict[str, Any] = {
 FREE = held(SCALED, agree=0.0)
 # The gradient of a gradient is 0 in a network of ReLUs: it is trained with softplus. Of concepts,
 # which are activations, the worst end is found at once, and nothing else is learned.
-CIFAR_TRIED = few_candidates(FREE, worst_ends(0.05, rho=3.0, every=2, epochs=4))
+CIFAR_TRIED = few_candidates(FREE, worst_ends(0.05, 0.08, rho=3.0, every=2, epochs=4))
 OCT_TRIED = few_candidates(FREE, held(across_ball(0.01, 0.1), agree=0.0))
 CIFAR = BenchmarkConfig(
     "cifar10-10k",
