@@ -63,10 +63,17 @@ def across_ball(*weights: float, **settings: Any) -> tuple[Changes, ...]:
     return tuple(changes(weight=w, l1=0.0, **settings) for w in weights)
 
 
+COOLED = {"free": True, "cool_down": 0.7, "warm_up": 0.0}
+
+
 def worst_ends(*weights: float, **settings: Any) -> tuple[Changes, ...]:
     """Settings of r2et-ball that begins at Vanilla and looks at the worst end of the ball."""
-    cooled = {"free": True, "ends": "worst", "cool_down": 0.7, "warm_up": 0.0}
-    return across_ball(*weights, **{**cooled, **settings})
+    return across_ball(*weights, **{**COOLED, "ends": "worst", **settings})
+
+
+def smooth_and_free(*weights: float, **settings: Any) -> tuple[Changes, ...]:
+    """Settings of the papers' penalties, as long and as free a retraining as r2et-ball has."""
+    return tuple(changes(weight=w, adaptive=True, **{**COOLED, **settings}) for w in weights)
 
 
 def held(tried: tuple[Changes, ...], agree: float) -> tuple[Changes, ...]:
