@@ -89,11 +89,18 @@ def test_pictures_are_retrained_from_one_vanilla(regime):
     own = find_benchmark("cifar10-10k", regime)
     grid = Grid(("cifar10-10k",), ("r2et",), seeds=1, regime=regime)
     (choice,) = next(select_trainings(grid, "cifar10-10k", "r2et"))
+    *held, free = choice.tried
     for measure in choice.tried:
         assert measure.of.retrain
         assert measure.of.needs == (TrainTask("cifar10-10k", "vanilla", regime=regime),)
+    for measure in held:
         assert measure.of.asked_epochs == own.retrain_epochs == 1
         assert dict(measure.of.changes)["agree"] == 0.0  # held by its AUC alone
+    (ball, _) = own.candidates["r2et-ball"]  # the papers' penalties have what ours has
+    alike = ("epochs", "every", "free", "rho", "cool_down", "warm_up")
+    assert {name: dict(free.of.changes)[name] for name in alike} == {
+        name: dict(ball)[name] for name in alike
+    }
     for tried in own.candidates["r2et-ball"]:
         task = TrainTask("cifar10-10k", "r2et-ball", tried, retrain=True, regime=regime)
         assert dict(tried)["l1"] == 0.0
