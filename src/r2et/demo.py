@@ -108,11 +108,11 @@ def told_person(seed: int = 0) -> ToldPerson:
         for s in (seed, (seed + 1) % 2**32)
     )
     x, toward = data.test.x[:LOOKED_AT], data.classes[0]
-    told = reasons(first, x, toward=toward, only_decided=True, region=feasible(data))
-    both = [p for p in told if p.broken_by and any(reason.proved for reason in p.reasons)]
-    person = (both or list(told))[0]
+    found = reasons(first, x, toward=toward, only_decided=True, region=feasible(data))
+    both = [p for p in found if p.broken_by and any(reason.proved for reason in p.reasons)]
+    person = (both or list(found))[0]
     (other,) = reasons(second, x[person.row : person.row + 1], toward=toward)
-    return ToldPerson(person, told.changes or "", other.columns)
+    return ToldPerson(person, found.changes or "", other.columns)
 
 
 def compared(rows: int = AUDITED, seed: int = 0, *, progress: bool = False) -> Comparison:

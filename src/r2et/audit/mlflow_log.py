@@ -58,8 +58,8 @@ def _log(client: Any, audit: Audit, prefix: str, run_id: str) -> str:
         logged = client.get_run(run_id).data.params
     other = [name for name, text in params.items() if logged.get(name, text) != text]
     expected = "another than that of the run's first audit, whose settings are others"
-    told = ", ".join(f"{name} {params[name]} beside {logged[name]}" for name in other[:3])
-    require(not other, WHERE, "prefix", expected, f"{prefix} ({told})")
+    differing = ", ".join(f"{name} {params[name]} beside {logged[name]}" for name in other[:3])
+    require(not other, WHERE, "prefix", expected, f"{prefix} ({differing})")
     now = int(1000 * time.time())
     metrics = [Metric(f"{prefix}{name}", value, now, 0) for name, value in figures(audit)]
     tags = [RunTag(f"{prefix}{name}", text) for name, text in digests(audit)]

@@ -64,8 +64,8 @@ class OnnxNetwork(nn.Module):
 
     def get_extra_state(self) -> Tensor:
         """What tells this graph from others of the same constants."""
-        told = [self.nodes, self.places, self.entry, self.output, self.end, self.features]
-        digest = hashlib.sha256(json.dumps(told).encode()).digest()
+        identity = [self.nodes, self.places, self.entry, self.output, self.end, self.features]
+        digest = hashlib.sha256(json.dumps(identity).encode()).digest()
         return torch.tensor(list(digest), dtype=torch.uint8)
 
     def set_extra_state(self, state: Any) -> None:

@@ -53,8 +53,8 @@ def check_claims(
     words = str(repeat["verify"]).split(" ")
     is_valid = words[:2] == ["r2et", "verify"] and len(words) == 3
     is_valid = is_valid and PACK_NAME.fullmatch(words[2]) is not None
-    said = "r2et verify and a plain name"
-    require(is_valid, where, f"{REPEAT}: verify", said, repeat["verify"])
+    wanted = "r2et verify and a plain name"
+    require(is_valid, where, f"{REPEAT}: verify", wanted, repeat["verify"])
     paper = str(repeat[PRINTED])
     is_valid = paper == PDF if PDF in members else paper.startswith(NOT_PRINTED)
     require(is_valid, where, f"{REPEAT}: {PRINTED}", "what is in the pack", repeat[PRINTED])

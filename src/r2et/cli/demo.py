@@ -40,10 +40,10 @@ def command(
 
         torch.set_num_threads(1)  # a tiny network: threads only get in each other's way
         result = run(rows, seed)
-        told = told_person(seed)
-    plain = {**result.to_dict(), "person": asdict(told)}
+        person = told_person(seed)
+    plain = {**result.to_dict(), "person": asdict(person)}
     if not as_json:
-        show_person(screen, told)
+        show_person(screen, person)
         show(screen, result)
     if audited:
         screen.print("\nNow six ways of training, each audited; a minute or two.")

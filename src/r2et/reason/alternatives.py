@@ -91,8 +91,8 @@ def _numbers(column: ReasonColumn, least: float, most: float) -> Tensor:
     whole = source.kind in ("integer", "date")
     count = round(most - least) + 1 if whole and most - least <= WHOLE else VALUES
     raw = torch.linspace(least, most, max(count, 2), dtype=torch.float64)
-    told = sorted(set(raw.round(decimals=_places(column)).clamp(low, high).tolist()))
-    cells = torch.tensor([(value - low) / (high - low) for value in told])
+    values = sorted(set(raw.round(decimals=_places(column)).clamp(low, high).tolist()))
+    cells = torch.tensor([(value - low) / (high - low) for value in values])
     flags = torch.zeros(len(cells), len(column.features) - 1)
     return torch.cat([cells[:, None], flags], 1)
 

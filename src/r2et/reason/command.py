@@ -165,14 +165,14 @@ class DiffCommand:
         common = {n: v for n, v in vars(self).items() if n not in ("old", "new", "data")}
         if self.data is not None:
             sides = [(self.old, self.data), (self.new, self.data)]
-            told = [ReasonsCommand(m, d, **common).run([out], progress=progress) for m, d in sides]
-            return difference(*told)
+            both = [ReasonsCommand(m, d, **common).run([out], progress=progress) for m, d in sides]
+            return difference(*both)
         after = ReasonsCommand(self.new, **common)
         before = replace(after, model=self.old)
         require(self.id_column is None, "diff", "id", "given with DATA", self.id_column)
         kept = TableRows(open_rows(open_model(self.new), None, where="diff").x)
-        told = [each.run([out], progress=progress, x=kept) for each in (before, after)]
-        return difference(*told)
+        both = [each.run([out], progress=progress, x=kept) for each in (before, after)]
+        return difference(*both)
 
 
 def _schema(folder: str) -> Any:

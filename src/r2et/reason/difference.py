@@ -152,7 +152,7 @@ def difference(before: Reasons, after: Reasons) -> ReasonsDifference:
     other = [(a, b) for a, b in alike if set(a.columns) != set(b.columns)]
     turned = [(a, b) for a, b in alike if a.columns != b.columns]
     shares = [_overlap(a, b) for a, b in alike]
-    told = [
+    changed = [
         (a, b) for a, b in pairs if a.decision != b.decision or set(a.columns) != set(b.columns)
     ]
     return ReasonsDifference(
@@ -162,7 +162,7 @@ def difference(before: Reasons, after: Reasons) -> ReasonsDifference:
         reordered=len(turned) - len(other),
         shared=sum(shares) / len(shares) if shares else None,
         people=tuple(
-            ChangedPerson(a.row, a.decision, b.decision, a.columns, b.columns) for a, b in told
+            ChangedPerson(a.row, a.decision, b.decision, a.columns, b.columns) for a, b in changed
         ),
         k=before.k,
     )
