@@ -19,6 +19,7 @@ from pathlib import Path
 from PIL import Image
 
 from r2et.bench.agenda import agenda
+from r2et.bench.claim import in_regime
 from r2et.bench.figure_layout import draw
 from r2et.bench.figure_plans import FIGURES
 from r2et.bench.grid import Grid
@@ -31,6 +32,7 @@ from result_pages.page import results
 ROOT = Path(__file__).parents[1]
 RECORDS = ROOT / "docs" / "records"
 MAIN = "tables"  # the run that the tables are of
+OF_TABLE_1 = ("figure7-papers",)
 DOCS = ROOT / "docs"
 COSTS = ROOT / "src" / "r2et" / "bench" / "costs.json"
 TEXTS = [ROOT / "tools" / name for name in ("summary.md", "why.md")]
@@ -46,10 +48,22 @@ def take(source: Path, run: str) -> None:
     """A run's claims, panels and records, and its figures drawn anew."""
     archive = Archive.read(RECORDS / f"{run}{END}")
     archive.add_run(source)
+    add_panels_of_tables(archive)
     archive.write(RECORDS / f"{run}{END}")
     for figure in FIGURES:
         if archive.panels_of(figure):
             draw_figure(figure, archive)
+
+
+def add_panels_of_tables(archive: Archive) -> None:
+    """The panels of figures that show nothing but what Table 1 has measured."""
+    for figure in OF_TABLE_1:
+        plan = FIGURES[figure]
+        for claim in archive.claims_of(in_regime("table1", plan.regime)):
+            if claim.data in plan.datasets and claim.recipe in plan.recipes:
+                grid = Grid.of_claim(claim.settings, claim.data, claim.recipe)
+                panel = archive.replay(plan.plan(grid, claim.data, claim.recipe))
+                archive.panels[panel.name] = panel
 
 
 def draw_figure(figure: str, archive: Archive) -> None:
@@ -68,6 +82,7 @@ def again() -> None:
             grid = Grid.of_claim(old.settings, old.data, old.recipe)
             plan = table_spec(old.table, old.data).plan(grid, old.data, old.recipe)
             archive.claims[old.name] = archive.replay(plan)
+        add_panels_of_tables(archive)
         archive.write(RECORDS / f"{name}{END}")
         for figure in FIGURES:
             if archive.panels_of(figure):

@@ -52,7 +52,7 @@ def some(figure):
             "papers": 0.6,
             "nearest_budget": 0.1,
         },
-    }[figure]
+    }[figure.removesuffix("-papers")]
     failed = Panel(figure, "adult", "ssr", failed="ssr is for tables")
     return [Panel(figure, "adult", r, values, ("record",)) for r in ("vanilla", "r2et")] + [failed]
 

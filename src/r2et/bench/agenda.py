@@ -29,7 +29,7 @@ MAIN_PICTURES = ("vanilla", "r2et", "r2et-mm", "est-h", "sp", "at", "r2et-ball")
 LATER = ("leaderboard", "table5", "table9", "table6", "table7", "table8", "table2")
 PICTURES = (
     *("figure2", "figure7", "figure8", "figure4", "lengths", "figure9"),
-    *("figure3", "figure6", "figure5"),
+    *("figure3", "figure6", "figure5", "figure7-papers", "figure3-papers"),
 )
 
 

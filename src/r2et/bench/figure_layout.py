@@ -36,6 +36,7 @@ Cell = tuple[Drawing, Any, str]
 
 def cells(figure: str, panels: Sequence[Panel]) -> list[list[Cell]]:
     """Every single plot of a figure, row by row: how, of what, and what of it."""
+    figure = figure.removesuffix("-papers")
     if figure in ("figure2", "figure4"):
         names = list(QUANTITIES)[: 2 if figure == "figure2" else 4]
         return [[(scatter, p, n) for n in names if n in p.values["seeds"][0]] for p in panels]

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, field
 
 from r2et.bench.grid import Grid
 from r2et.bench.panel import PanelPlan
@@ -13,13 +12,17 @@ from r2et.bench.record import Record
 
 @dataclass(frozen=True)
 class FigurePlan(ABC):
-    """A figure. datasets, recipes: those of the papers that can be had here, by default."""
+    """A figure.
+
+    datasets, recipes: those of the papers that can be had here, by default.
+    regime: of its networks.
+    """
 
     name: str
     title: str
     datasets: tuple[str, ...]
     recipes: tuple[str, ...]
-    regime: ClassVar[str] = "long"
+    regime: str = field(default="long", kw_only=True)
 
     @abstractmethod
     def plan(self, grid: Grid, data: str, recipe: str) -> PanelPlan:

@@ -218,6 +218,13 @@ FIGURES: dict[str, FigurePlan] = {
         SaliencyPanels(
             "figure3", "Figure 3: saliency before and after the attack", ("mnist",), SHOWN
         ),
+        SaliencyPanels(
+            "figure3-papers",
+            "Figure 3, in the papers' regime",
+            ("cifar10-10k",),
+            ("vanilla", "r2et", "r2et-ball"),
+            regime="papers",
+        ),
         FlipCorrelations(
             "figure4",
             "Figure 4: steps to the first flip, against four measures",
@@ -234,6 +241,13 @@ FIGURES: dict[str, FigurePlan] = {
             TABLE_SETS,
             (*MANY, "r2et-ball", "certified", "linear"),
         ),
+        TradeOff(
+            "figure7-papers",
+            "Figure 7, in the papers' regime and with their kinds of data",
+            ("mnist", "adhd-frontal", "abide"),
+            (*MANY, "r2et-ball"),
+            regime="papers",
+        ),
         MagnitudeCurves(
             "figure8", "Figure 8: sorted gradient magnitudes", TABLE_SETS, ("vanilla",)
         ),
@@ -249,6 +263,7 @@ FIGURES: dict[str, FigurePlan] = {
             TABLE_SETS,
             ("vanilla",),
             SEARCHED_LENGTHS,
+            regime="papers",
         ),
         BudgetSearch(
             "budget-search",
@@ -256,6 +271,7 @@ FIGURES: dict[str, FigurePlan] = {
             ("adhd-frontal",),
             ("vanilla",),
             SEARCHED_BUDGETS,
+            regime="papers",
         ),
         TrainingLengths("lengths", "P@k and the length of training", TABLE_SETS, ("vanilla",)),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, final
+from typing import Any, final
 
 from r2et.bench.figure_plan import FigurePlan, by_seeds
 from r2et.bench.grid import Grid
@@ -26,7 +26,6 @@ class LengthSearch(FigurePlan):
     point, mean over seeds, is nearest to theirs. The networks are those of the papers' regime.
     """
 
-    regime: ClassVar[str] = "papers"
     epochs: Mapping[str, tuple[int, ...]] = field(default_factory=dict, hash=False)
 
     def plan(self, grid: Grid, data: str, recipe: str) -> PanelPlan:
@@ -86,7 +85,6 @@ class BudgetSearch(FigurePlan):
     on the edges of the same pairs.
     """
 
-    regime: ClassVar[str] = "papers"
     budgets: tuple[float, ...] = ()
 
     def plan(self, grid: Grid, data: str, recipe: str) -> PanelPlan:
