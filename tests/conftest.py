@@ -70,6 +70,12 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(UnexpectedSkips(config))
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    """Networks that a test or its fixtures make without a seed are the same in every run."""
+    torch.manual_seed(0)
+
+
 def _shorten(monkeypatch: pytest.MonkeyPatch) -> None:
     few = replace(PLANS["fast"], random=8, steps=2, rounds=1, around=2, units=2)
     monkeypatch.setitem(PLANS, "fast", few)

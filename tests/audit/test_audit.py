@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,21 +13,17 @@ import torch
 from sklearn.metrics import roc_auc_score
 from torch import nn
 
-from nets import ResidualNet, quadratic
+from nets import ResidualNet
 from r2et import audit
-from r2et.attack import ERAttack, StrongAttack
-from r2et.audit import Audit, bracket, compare
-from r2et.audit.concatenate import check_bracket
+from r2et.attack import StrongAttack
+from r2et.audit import Audit, compare
 from r2et.audit.input_rows import Chunk
 from r2et.audit.measures import MeasureChunk
-from r2et.audit.measures.predictions import top_sets
 from r2et.audit.run import identity
 from r2et.audit.settings import AuditSettings
-from r2et.audit.statistics import RESAMPLES, median, resampled_aucs
 from r2et.errors import InputError
 from r2et.explain import Captum, Concept, Gradient, SmoothGrad
-from r2et.metrics import auc_of_logits
-from r2et.models import MLP, predict
+from r2et.models import MLP
 from r2et.rank import distinct_top_k, largest_top_k_share, precision_at_k
 from r2et.region import L2, Linf
 from r2et.train import fit
@@ -55,49 +50,6 @@ def model(data):
 @pytest.fixture(scope="module")
 def found(model, data):
     return audit(model, *data.test, k=3, region=L2(0.3), rows=48, budget="fast", chunk=16)
-
-
-class Squeezed(nn.Module):
-    """Drops every dimension of size one, as many do who think of batches."""
-
-    def __init__(self, out):
-        super().__init__()
-        self.line = nn.Linear(4, out)
-
-    def forward(self, x):
-        return self.line(x).squeeze()
-
-
-@pytest.mark.usefixtures("short_attacks")
-def test_one_logit_squeezed_away_is_one_logit():
-    torch.manual_seed(0)
-    net, x = Squeezed(1), torch.rand(5, 4)
-    # The last chunk is a single row, too.
-    kept, plain = (audit(m, x, k=2, minutes=1e-9, chunk=4) for m in (net, net.line))
-    assert kept.result["rows"] == plain.result["rows"]
-    with pytest.raises(InputError, match=r"\(1, C\), also for one row \(a squeeze takes its"):
-        audit(Squeezed(3), x, k=2)
-
-
-@pytest.mark.usefixtures("short_attacks")
-def test_numbers_of_numpy_are_numbers():
-    x, net = torch.rand(6, 4), nn.Linear(4, 2)
-    given = {"k": np.int64(2), "rows": np.int32(5), "seed": np.uint8(3), "chunk": np.int64(4)}
-    found = audit(net, x, minutes=np.float32(0.5), budget="fast", **given)
-    plain = audit(net, x, k=2, rows=5, seed=3, chunk=4, minutes=0.5, budget="fast")
-    assert found.result["rows"] == plain.result["rows"]
-    assert json.loads(json.dumps(found.to_dict()))["settings"]["k"] == 2
-    for bad in (np.float64(2), True, np.bool_(True)):
-        with pytest.raises(InputError, match="audit: k must be a positive whole number, got"):
-            audit(net, x, k=bad)
-
-
-def test_probabilities_are_no_logits():
-    net = nn.Sequential(nn.Linear(4, 1), nn.Sigmoid())
-    with pytest.raises(InputError, match=r"^audit: model must be one that returns logits, got"):
-        audit(net, torch.rand(5, 4), k=2)
-    with pytest.raises(InputError, match=r"^bracket: model must be one that returns logits, got"):
-        bracket(net, torch.rand(5, 4), k=2)
 
 
 def test_the_summary_has_every_promised_figure_with_its_interval(found):
@@ -141,86 +93,6 @@ def test_figures_against_a_second_computation(found, model, data):
         assert (row["precision_strong"] < 1) <= (broken <= 0.3 * (1 + 1e-6))
     for point in found.result["curve"]:
         assert point["proved"] + point["unknown"] + point["broken"] == pytest.approx(1)
-
-
-def test_noise_and_sensitivity_against_a_second_computation():
-    torch.manual_seed(3)
-    model = nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 2)).eval()
-    x, region = torch.randn(24, 6), L2(1.0)
-    found = audit(model, x, k=2, region=region, budget="fast", chunk=24)
-    index = torch.tensor([row["index"] for row in found.rows])
-    x, label = x[index], predict(model, x[index])
-    # What the papers' attack ends at, and whether the prediction is still there.
-    attack = ERAttack(region, steps=100, step_size=0.01, through=Gradient(of="probability"))
-    last = replace(attack, keep="last")(model, Gradient(), x, k=2)
-    assert [row["sensitivity"] for row in found.rows] == (~last.kept).double().tolist()
-    assert 0 < found.summary()["sensitivity"] < 0.5
-    # The mean over random points that keep the prediction, row by row.
-    points = region.sample(x, 100, generator=AuditSettings(2, region).generator(0, "noise"))
-    clean, lost = Gradient()(model, x), 0
-    for i, row in enumerate(found.rows):
-        kept = predict(model, points[:, i]) == label[i]
-        scores = Gradient()(model, points[kept, i], int(label[i]))
-        share = precision_at_k(clean[i : i + 1].expand_as(scores), scores, 2).double().mean()
-        assert row["precision_noise"] == pytest.approx(float(share))
-        lost += int((~kept).sum())
-    assert lost > 0
-
-
-def test_what_an_attack_does_inside_a_proof_is_a_bug_and_said_so():
-    columns = {
-        "index": torch.tensor([7, 8, 9]),
-        "radius_certified": torch.tensor([0.1, 0.1, torch.nan]).double(),
-        "radius_attacked": torch.tensor([0.2, torch.nan, 0.1]).double(),
-        "certified_precision": torch.tensor([0.5, 1.0, torch.nan]).double(),
-        "precision_strong": torch.tensor([0.5, 1.0, 0.0]),
-    }
-    check_bracket(columns)
-    with pytest.raises(RuntimeError, match="row 7 was changed inside its certified radius"):
-        check_bracket({**columns, "radius_attacked": torch.tensor([0.09, 1.0, 1.0]).double()})
-    with pytest.raises(RuntimeError, match="row 8 was changed inside its certified radius"):
-        check_bracket({**columns, "precision_er": torch.tensor([1.0, 0.75, 0.0])})
-
-
-def test_a_linear_model_holds_still_whatever_happens():
-    torch.manual_seed(0)
-    model = nn.Linear(6, 2).eval()
-    x = torch.rand(20, 6)
-    found = audit(model, x, k=2, region=Linf(0.5), budget="fast")
-    told = found.summary()
-    (line,) = (line for line in str(found).splitlines() if "radius proved" in line)
-    assert line.endswith("  at least 1.5")
-    for name in ("precision_noise", "precision_er", "precision_strong", "certified_share"):
-        assert told[name] == told[f"{name}_high"] == 1.0
-        # Of 20 rows none moved: more than 16.8 % that do would have shown in 97.5 % of draws.
-        assert told[f"{name}_low"] == pytest.approx(0.025 ** (1 / 20))
-    assert told["radius_certified_median"] == pytest.approx(1.5, rel=1e-5)
-    assert told["radius_attacked_median"] is None
-    assert (told["distinct_top_k"], told["largest_top_k_share"]) == (1, 1.0)
-    assert told["thickness_probability"] == pytest.approx(1.0)
-    assert told["auc_clean"] is told["auc_linear"] is None
-
-
-def test_the_smallest_change_of_a_quadratic_is_its_closed_form():
-    model = quadratic()
-    with torch.no_grad():
-        model.b += 20 * torch.arange(1, 7).double()  # far from the decision and from ties of signs
-    x = torch.rand(12, 6, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
-    k = 2
-    found = audit(model, x, k=k, region=L2(60.0), explainer=Gradient(reduce="signed"))
-    a_rows = model.a.detach()
-    scores = x @ a_rows + model.b.detach()
-    for row in found.rows:
-        i, rest = row["index"], set(range(6)) - set(row["top"])
-        far = min(
-            float((scores[i, a] - scores[i, b]) / (a_rows[a] - a_rows[b]).norm())
-            for a in row["top"]
-            for b in rest
-        )
-        assert row["radius_attacked"] == pytest.approx(far, rel=2e-2)
-        assert row["radius_attacked"] >= far * (1 - 1e-9)
-        assert row["radius_certified"] == pytest.approx(far, rel=5e-3)  # proof and attack meet
-        assert row["radius_certified"] <= far
 
 
 class Unread(nn.Module):
@@ -529,43 +401,6 @@ def test_compare(found, data):
         compare([found, other])
 
 
-def test_sets_and_medians_by_hand():
-    top = torch.tensor([[0, 1], [1, 0], [2, 1], [3, 1]])
-    sets, largest = top_sets(top)
-    assert sets == 3
-    assert largest.tolist() == [1, 1, 0, 0]
-    values = torch.tensor([3.0, 1.0, torch.inf, 4.0, 5.0, 9.0])
-    assert median(values, 0.95) == (4.0, 1.0, None)
-    assert median(torch.tensor([]), 0.95) == (None, None, None)
-    # The interval holds the true median as often as it says.
-    random = torch.Generator().manual_seed(0)
-    held = 0
-    for _ in range(500):
-        _, low, high = median(torch.rand(31, generator=random), 0.9)
-        held += low <= 0.5 <= high
-    assert held / 500 >= 0.88
-
-
-@pytest.mark.parametrize("classes", [1, 2, 4])
-def test_resampled_aucs_are_those_of_the_rows_drawn(classes):
-    generator = torch.Generator().manual_seed(0)
-    logits = torch.randn(60, classes, generator=generator).double().round(decimals=1)
-    y = torch.randint(max(2, classes), (60,), generator=generator)
-    drawn = np.random.default_rng(0).multinomial(60, np.full(60, 1 / 60), size=RESAMPLES)
-    found = resampled_aucs(logits, y)
-    for sample, value in zip(drawn[:20], found[:20], strict=True):
-        rows = torch.from_numpy(np.repeat(np.arange(60), sample))
-        assert value == pytest.approx(auc_of_logits(logits[rows], y[rows]))
-
-
-def test_few_rows_of_many_classes_are_enough_for_an_area():
-    # Some samples of three rows hold one class only, and have none.
-    logits, y = torch.eye(3).double(), torch.arange(3)
-    found = resampled_aucs(logits, y)
-    assert 0 < len(found) < RESAMPLES
-    assert np.isfinite(found).all()
-
-
 @pytest.mark.usefixtures("short_attacks")
 def test_a_linear_model_that_could_not_be_fitted_is_named(model, data):
     x, y = data.test.x[:2], torch.tensor([0, 1])
@@ -635,57 +470,3 @@ def test_seeds_are_of_the_chunk_and_its_purpose(model, data):
         model, Gradient(), chunk.x, k=3, generator=settings.generator(5, "strong")
     )
     assert torch.equal(direct.precision, first.columns["precision_strong"])
-
-
-def test_the_package_can_be_called_and_searched():
-    import r2et.audit
-
-    assert r2et.audit is audit
-    assert r2et.audit.compare is compare
-    assert callable(r2et.audit)
-
-
-BAD = [
-    ({"k": 6}, r"^audit: k must be in 1\.\.5 for 6 features, got 6"),
-    ({"k": 2.0}, r"^audit: k must be a positive whole number, got 2\.0"),
-    ({"budget": "huge"}, r"^audit: budget must be fast, standard or thorough, got huge"),
-    ({"minutes": "5"}, r"^audit: minutes must be None or a positive number, got '5'"),
-    ({"minutes": -1}, r"^audit: minutes must be None or a positive number, got -1"),
-    ({"rows": 0}, r"^audit: rows must be None or a positive whole number, got 0"),
-    ({"chunk": 0}, r"^audit: chunk must be a positive whole number, got 0"),
-    ({"seed": -1}, r"^audit: seed must be a whole number, 0 or more, got -1"),
-    ({"region": "ball"}, r"region must be"),
-    (
-        {"explainer": "Gradient"},
-        r"^audit: explainer must be an Explainer or 'reasons', got Gradient",
-    ),
-    ({"names": ["a"]}, r"^audit: names must be 6 names, one per score, got 1 names"),
-    ({"names": 5}, r"^audit: names must be 6 names, one per score, got 5"),
-    ({"names": "abcdef"}, r"^audit: names must be 6 names, one per score, got abcdef"),
-    ({"classes": 5}, r"^audit: classes must be 2 names, one per class of the model, got 5"),
-    ({"classes": ["a"]}, r"^audit: classes must be 2 names, one per class of the model, got 1"),
-    ({"name": 5}, r"^audit: name must be None or a text, got 5"),
-    ({"partial": 5}, r"^audit: partial must be None or a path, got 5"),
-    ({"minutes": math.inf}, r"^audit: minutes must be None or a positive number, got inf"),
-    ({"baseline": "none"}, r"^audit: baseline must be a finite number, or one per entry"),
-    ({"baseline": [1, 2]}, r"^audit: baseline must be a finite number, or one per entry"),
-    ({"engine": "proceses"}, r"^engine: kind must be .* \(did you mean 'processes'\?\)"),
-    ({"y": [0] * 3}, r"^audit: y must be 4 classes, as whole numbers 0, 1"),
-    ({"y": ["a", "b", "a", "b"]}, r"^audit: y must be 4 classes, as whole numbers 0, 1"),
-    ({"y": [0, 1, 2, 0]}, r"^audit: y must be in 0\.\.1, the model's classes, got 2"),
-    ({"y": [0, 1, -1, 0]}, r"^audit: y must be 4 classes"),
-    ({"x": [["a"] * 6] * 4}, r"^audit: x must be numbers \(encode text columns first\)"),
-    ({"x": [[math.nan] * 6] * 4}, r"^audit: x must be finite, got NaN or infinity in 4 of 4 rows"),
-    ({"x": []}, r"^audit: x must be a batch"),
-    ({"x": 3}, r"^audit: x must be a tensor, an array, a DataFrame or batches"),
-    ({"x": iter([])}, r"^audit: x must be at least one batch, got none"),
-    ({"model": "net"}, r"^audit: model must be a torch\.nn\.Module"),
-]
-
-
-@pytest.mark.parametrize(("change", "message"), BAD)
-def test_bad_input_is_one_sentence(change, message):
-    torch.manual_seed(0)
-    given = {"model": nn.Linear(6, 2), "x": torch.rand(4, 6), "y": None, "k": 2, **change}
-    with pytest.raises(InputError, match=message):
-        audit(**given)
