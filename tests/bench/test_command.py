@@ -65,6 +65,7 @@ def test_the_first_screen_comes_first():
         assert titles.index(f"table1-papers of {data}, 1 seed") < first_more
     shown = {*R2ET_VARIANTS, "vanilla", "sp", "wd", "est-h", "at", "certified", "linear"}
     assert shown <= set(MAIN)
+    assert "figure7-papers of mnist, adhd-frontal, abide, 1 seed" in titles
     made = {item.name for item in items}
     assert made == {*FIGURES, *TABLE_NAMES, "nearest", "leaderboard"} - {"table3"}
 

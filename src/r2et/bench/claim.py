@@ -21,8 +21,8 @@ TIED = 0.05  # share of rows ranked by feature number from which on P@k measures
 
 
 def in_regime(table: str, regime: str) -> str:
-    """A table's name, with that of its regime where it is not the usual one."""
-    return table if regime == "long" else f"{table}-{regime}"
+    """A table's name, with that of its regime where it is not the usual one, once."""
+    return table if regime == "long" or table.endswith(f"-{regime}") else f"{table}-{regime}"
 
 
 @dataclass(frozen=True)
