@@ -1,7 +1,7 @@
 """The first screen of results: who is shown, what is said where there is nothing."""
 
 from r2et.bench.claim import Claim, SeedValues
-from result_pages.first_screen import KEYS, first_screen, screen_rows
+from result_pages.first_screen import KEYS, dataset_tables, overview, screen_rows
 
 
 def claim(recipe, er, data="adult", regime="long", below=(), **more):
@@ -49,8 +49,27 @@ def test_what_is_not_compared_is_marked_and_what_failed_is_said():
 
 
 def test_all_eight_have_a_table_run_or_not():
-    text = "\n".join(first_screen({"papers": [], "long": [claim("vanilla", 60)]}))
+    text = "\n".join(dataset_tables({"papers": [], "long": [claim("vanilla", 60)]}))
     assert text.count("### ") == 8
     assert "### ROCT, for which `oct-kermany-64` stands in\n" in text
     assert "### Adult (1 seed)\n" in text
     assert "| Vanilla | 59.0 `vanilla` | not run |  |  |  |  | not run |  |  |  |  |" in text
+
+
+def test_the_overview_has_a_line_for_each_of_the_eight():
+    own = {
+        "papers": [
+            claim("vanilla", 61, regime="papers", cauc=0.87, strongattack=0.3),
+            claim("r2et", 72, regime="papers", below=["too low"], cauc=0.8),
+        ],
+        "long": [claim("vanilla", 60, proved=0.0), claim("certified", 99, proved=0.985)],
+    }
+    head, *lines = overview(own)
+    columns = head.splitlines()[0].count("|")
+    assert [line.count("|") for line in lines if line] == [columns] * 8
+    cells = [cell.strip() for cell in lines[0].split("|")[1:-1]]
+    assert cells[:3] == ["[Adult](#adult)", "87.6, 97.5", "61.0, 72.0°, -"]
+    assert cells[3:5] == ["30.0, -, -", "0.870, 0.800, -"]
+    assert cells[5:] == ["60.0, -, 99.0", "", "", "0.0, -, 98.5"]
+    empty = [cell.strip() for cell in lines[7].split("|")[1:-1]]
+    assert empty == ["[BP](#adhd-frontal)", "69.4, 73.8", *[""] * 7]

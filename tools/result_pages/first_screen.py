@@ -1,4 +1,4 @@
-"""The first screen: of each dataset the papers' best, and ours in both regimes, from claims."""
+"""The first screen: the papers' eight datasets in one table, then a table of each, from claims."""
 
 from __future__ import annotations
 
@@ -37,6 +37,13 @@ MEASURED = "ERAttack | Strong | proved | AUC | sets"
 HEAD = f"| | papers | **in their regime**: {MEASURED} | **long**: {MEASURED} |\n|{12 * '---|'}"
 
 
+OVERVIEW = ("Vanilla", "R2ET, best variant", "ours, best")
+OVERVIEW_HEAD = (
+    "| | papers | **in their regime** | Strong | AUC | **long** | Strong | AUC | proved |\n"
+    f"|{9 * '---|'}"
+)
+
+
 @dataclass(frozen=True)
 class ScreenRow:
     """One line of a dataset's table: a group of recipes, and its cells as text."""
@@ -71,8 +78,7 @@ def regime_cells(claim: Claim | None, link: str) -> tuple[str, ...]:
         return (NOT_RUN, *[""] * (len(KEYS) - 1))
     if claim.numbers["erattack"].mean is None:
         return (f"[no number]({link}), `{claim.recipe}`", *[""] * (len(KEYS) - 1))
-    mark = "" if claim.races("erattack") else "°"
-    first = f"[{number(claim, 'erattack')}]({link}){mark} `{claim.recipe}`"
+    first = f"[{number(claim, 'erattack')}]({link}){_mark(claim)} `{claim.recipe}`"
     return (first, *(number(claim, key) for key in KEYS[1:]))
 
 
@@ -101,12 +107,40 @@ def screen_rows(paper: str, data: str, claims: Mapping[str, Sequence[Claim]]) ->
     return lines
 
 
-def first_screen(claims: Mapping[str, Sequence[Claim]]) -> Iterator[str]:
+def overview(claims: Mapping[str, Sequence[Claim]]) -> Iterator[str]:
+    """All eight in one table, a line each: Vanilla, R2ET's best variant, ours."""
+    yield OVERVIEW_HEAD
+    for paper, title, data in EIGHT:
+        printed = [papers_cell(paper, GROUPS[group]).split(" ")[0] for group in OVERVIEW[:2]]
+        cells = [f"[{title}](#{data})", ", ".join(printed)]
+        for regime in REGIMES:
+            own = [claim for claim in claims[regime] if claim.data == data]
+            best = [best_claim(own, GROUPS[group]) for group in OVERVIEW]
+            shown = [claim and (number(claim, "erattack") + _mark(claim)) for claim in best]
+            cells.append(_three(shown))
+            keys = ("strongattack", "cauc", "proved")[: 3 if regime == "long" else 2]
+            cells += [_three([claim and number(claim, key) for claim in best]) for key in keys]
+        yield f"| {' | '.join(cells)} |"
+    yield ""
+
+
+def _three(values: Sequence[str | None]) -> str:
+    """Numbers side by side; nothing where none was measured."""
+    return "" if set(values) <= {None, "-"} else ", ".join(value or "-" for value in values)
+
+
+def _mark(claim: Claim) -> str:
+    """Behind a number that is not compared."""
+    return "" if claim.races("erattack") or number(claim, "erattack") == "-" else "°"
+
+
+def dataset_tables(claims: Mapping[str, Sequence[Claim]]) -> Iterator[str]:
     """One table for each of the papers' eight datasets, or for what stands in for it."""
     for paper, title, data in EIGHT:
         stand_in = "" if dataset_title(data) == data else f", for which `{data}` stands in"
         seeds = {c.settings["seeds"] for r in REGIMES for c in claims[r] if c.data == data}
         counted = f" ({' or '.join(map(str, sorted(seeds)))} seeds)" if seeds else ""
+        yield f'<a id="{data}"></a>\n'
         yield f"### {title}{stand_in}{counted.replace('(1 seeds', '(1 seed')}\n"
         yield HEAD
         for row in screen_rows(paper, data, claims):
