@@ -136,22 +136,22 @@ def _check_data(where: str, data: Mapping[str, Any], source: Mapping[str, Any]) 
 
 def unchecked(result: AuditResult, repeat: Mapping[str, Any]) -> dict[str, str]:
     """What a repetition does not tell about, by place, and why."""
-    told: dict[str, str] = {
+    reasons: dict[str, str] = {
         name: "of the run, and no figure" for name in OF_THE_RUN if name in result
     }
     if result["settings"].get("minutes") is not None:
-        told["settings.minutes"] = "of the run, and no figure"
+        reasons["settings.minutes"] = "of the run, and no figure"
     if repeat["request"] is not None:
-        told["name"] = "what the model is called"
+        reasons["name"] = "what the model is called"
     inputs: Mapping[str, Any] = result.get("inputs") or {}
     if inputs.get("command") is not None:
-        told["inputs.command"] = f"what was typed; what is repeated is in {REPEAT}"
+        reasons["inputs.command"] = f"what was typed; what is repeated is in {REPEAT}"
     if repeat["model"].get("kind") == FOLDER:
         why = f"as {MODEL}{DESCRIPTION} has them, not fitted again; --model FOLDER compares it"
         summary = result["summary"]
         names = (f"summary.{name}" for name in BASELINES if summary.get(name) is not None)
-        told |= dict.fromkeys((*names, "names"), why)
-    return told
+        reasons |= dict.fromkeys((*names, "names"), why)
+    return reasons
 
 
 def _texts(values: Any) -> bool:

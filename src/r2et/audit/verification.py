@@ -188,10 +188,10 @@ def compare_results(old: AuditResult, new: AuditResult, tolerance: float) -> Ver
     require(is_valid, "verify", "tolerance", "0 or more, and below 1", tolerance)
     counts: dict[str, dict[str, int]] = {}
     differences: list[Difference] = []
-    told, now = _told(old), _told(new)
-    if not ("files" in told["inputs"] and "files" in now["inputs"]):
-        told["inputs"].pop("files", None), now["inputs"].pop("files", None)
-    for place, first, second in _values(told, now, ""):
+    before, after = _comparable(old), _comparable(new)
+    if not ("files" in before["inputs"] and "files" in after["inputs"]):
+        before["inputs"].pop("files", None), after["inputs"].pop("files", None)
+    for place, first, second in _values(before, after, ""):
         part = PARTS.get(place.partition(".")[0].partition("[")[0], REST)
         own = counts.setdefault(part, {EQUAL: 0, CLOSE: 0, DIFFERENT: 0})
         if type(first) is type(second) and first == second:
@@ -218,7 +218,7 @@ def is_close(first: Any, second: Any, tolerance: float) -> bool:
     return math.isclose(a, b, rel_tol=tolerance, abs_tol=LEAST if tolerance else 0.0)
 
 
-def _told(result: AuditResult) -> dict[str, Any]:
+def _comparable(result: AuditResult) -> dict[str, Any]:
     """What an audit tells of its model, as JSON holds it."""
     whole: dict[str, Any] = json.loads(json.dumps(result))
     sources = _inputs(result)
