@@ -126,7 +126,8 @@ def test_a_budget_is_in_units_of_the_data():
         own = find_benchmark(name, "papers")
         assert own.region.radius == pytest.approx(BUDGETS[name] * EDGE_DEVIATIONS[name], abs=1e-4)
         assert own.attack("er").region.radius == own.region.radius
-        assert find_benchmark(name).region.radius == 0.2
+        assert find_benchmark(name).region == own.region
+    assert find_benchmark("bp").region.radius == 0.2  # the papers' own data, by their budget
 
 
 def test_the_deviations_are_the_datas():

@@ -76,6 +76,16 @@ def smooth_and_free(*weights: float, **settings: Any) -> tuple[Changes, ...]:
     return tuple(changes(weight=w, adaptive=True, **{**COOLED, **settings}) for w in weights)
 
 
+# Of the digits' ball: a learning rate that falls to 0 brings back AUC that the penalty costs.
+LONG_DIGITS = (
+    *across_ball(0.05, epochs=25),
+    *across_ball(0.03, epochs=60, cool_down=0.7),
+)
+EDGES = across_ball(0.1, 0.3)
+# A smooth network of edges, so that a step of an attack sees where to go.
+SMOOTH_EDGES = (*EDGES, *across_ball(0.1, 0.3, ends="worst", radius=0.4))
+
+
 def held(tried: tuple[Changes, ...], agree: float) -> tuple[Changes, ...]:
     """The same settings of a retraining that stops where P@k with Vanilla's rankings is lower."""
     return tuple(changes(**dict(each), agree=agree) for each in tried)

@@ -56,6 +56,11 @@ MEAN_WEIGHTS = (0.1, 1.0)
 AGREEMENTS = (0.5, 0.7)  # with Vanilla's rankings, below which a retraining stops
 
 
+def edge_budget(data: str) -> Linf:
+    """How far an edge of these brain networks may move: a share of the edges' deviation."""
+    return Linf(round(BUDGETS[data] * EDGE_DEVIATIONS[data], 4))
+
+
 def published_slack(paper: str) -> float:
     """How far below Vanilla's the papers' threshold lies, at least what rounding hides."""
     vanilla, threshold = PUBLISHED[paper]
@@ -157,18 +162,14 @@ def _pictures(long: BenchmarkConfig) -> BenchmarkConfig:
 
 
 def _brains(long: BenchmarkConfig) -> BenchmarkConfig:
-    """Brain networks, attacked by as much as the data vary."""
+    """Brain networks."""
     some = (changes(weight=0.1), changes(weight=0.1, adaptive=True))
-    ball = across_ball(0.1, 0.3)
-    if long.edge_width is not None:  # smooth, so that a step of an attack sees where to go
-        ball += across_ball(0.1, 0.3, ends="worst", radius=0.4)
     paper = STAND_INS[long.data]
     return replace(
         long,
         **COMMON,
         published=PUBLISHED[paper],
         slack=published_slack(paper),
-        region=Linf(round(BUDGETS[long.data] * EDGE_DEVIATIONS[long.data], 4)),
         validation_rows=60,
-        candidates=few_candidates(some, ball),
+        candidates=few_candidates(some, long.candidates["r2et-ball"]),
     )

@@ -8,8 +8,11 @@ from typing import Any
 
 from r2et.bench.benchmark_config import BenchmarkConfig, changes
 from r2et.bench.candidates import (
+    EDGES,
     GROWING,
+    LONG_DIGITS,
     SCALED,
+    SMOOTH_EDGES,
     TABLE_CANDIDATES,
     across_ball,
     few_candidates,
@@ -17,7 +20,7 @@ from r2et.bench.candidates import (
     smooth_and_free,
     worst_ends,
 )
-from r2et.bench.papers_regime import papers_regime
+from r2et.bench.papers_regime import edge_budget, papers_regime
 from r2et.data import DATASETS
 from r2et.errors import InputError, require
 from r2et.explain import Concept, Gradient, GradientTimesInput
@@ -86,16 +89,18 @@ BRAIN = BenchmarkConfig(
     "adhd-frontal",
     explainer=GradientTimesInput(of="probability"),
     judged=GradientTimesInput(),
-    region=Linf(0.2),
+    region=edge_budget("adhd-frontal"),
     k=50,
     ks=(10, 30, 50),
     sigma=0.1,
     epochs=10,
     rows=100,
     strong_rows=30,
-    candidates=few_candidates((changes(weight=0.1),), (changes(weight=0.1),)),
+    candidates=few_candidates((changes(weight=0.1),), EDGES),
     **LARGE,
 )
+# The papers' own data, by their budget.
+PAPERS_BRAIN = replace(BRAIN, region=Linf(0.2))
 # The papers' size of pictures, for machines that have the time.
 WHOLE: dict[str, Any] = {"width": None, "epochs": 20}
 _ALL = (
@@ -117,7 +122,7 @@ _ALL = (
         slack=0.015,
         rows=200,
         strong_rows=30,
-        candidates=few_candidates(GROWING[1:2], GROWING[1:2]),
+        candidates=few_candidates(GROWING[1:2], LONG_DIGITS),
         **LARGE,
     ),
     CIFAR,
@@ -127,9 +132,15 @@ _ALL = (
     replace(OCT, data="octid", paper="roct", **WHOLE),
     BRAIN,
     # A graph convolution sees sums of edges, which say nothing of a diagnosis: docs/data/brain.md.
-    replace(BRAIN, data="abide", edge_width=16),
-    replace(BRAIN, data="adhd", paper="adhd"),
-    replace(BRAIN, data="bp", paper="bp"),
+    replace(
+        BRAIN,
+        data="abide",
+        region=edge_budget("abide"),
+        edge_width=16,
+        candidates=few_candidates((changes(weight=0.1),), SMOOTH_EDGES),
+    ),
+    replace(PAPERS_BRAIN, data="adhd", paper="adhd"),
+    replace(PAPERS_BRAIN, data="bp", paper="bp"),
 )
 BENCHMARKS: dict[str, BenchmarkConfig] = {each.data: each for each in _ALL}
 REGIMES: dict[str, dict[str, BenchmarkConfig]] = {
