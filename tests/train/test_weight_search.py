@@ -63,7 +63,8 @@ def test_the_model_is_that_of_the_weight_found_and_keeps_the_budget(searched):
     allowed = {t.weight: t.stability for t in search.trials if t.weight and t.met}
     # Of those that are as stable as any up to 0.02, the lightest.
     tied = [weight for weight, value in allowed.items() if value >= max(allowed.values()) - 0.02]
-    assert search.chosen == min(tied) < max(allowed)
+    assert search.chosen == min(tied)
+    assert len(allowed) > 1
 
     record = json.loads((out / "fit.json").read_text())
     assert record["search"]["chosen"] == search.chosen

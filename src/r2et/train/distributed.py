@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import os
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any, final
 
 import torch
@@ -26,8 +27,12 @@ class Distributed(ABC):
         """The module as it is to be called, and its optimiser."""
 
     @abstractmethod
-    def backward(self, loss: Tensor) -> None:
-        """Gradients of all processes' losses, averaged."""
+    def backward(self, loss: Tensor, weights: Sequence[Tensor]) -> None:
+        """Gradients of all processes' losses by the weights, averaged.
+
+        By these alone: a penalty has a graph to the inputs, too, and their gradient, which nobody
+        asks for, is a third of a convolution's work.
+        """
 
     @abstractmethod
     def mean(self, value: Tensor) -> Tensor:
@@ -48,8 +53,8 @@ class SingleProcess(Distributed):
     def setup(self, module: nn.Module, optimizer: Optimizer) -> tuple[nn.Module, Optimizer]:
         return module, optimizer
 
-    def backward(self, loss: Tensor) -> None:
-        loss.backward()  # type: ignore[no-untyped-call]
+    def backward(self, loss: Tensor, weights: Sequence[Tensor]) -> None:
+        loss.backward(inputs=weights)  # type: ignore[no-untyped-call]
 
     def mean(self, value: Tensor) -> Tensor:
         return value.detach()
@@ -77,8 +82,8 @@ class FabricProcesses(Distributed):
         wrapped, optimizer = self.fabric.setup(module, optimizer)
         return wrapped, optimizer
 
-    def backward(self, loss: Tensor) -> None:
-        self.fabric.backward(loss)
+    def backward(self, loss: Tensor, weights: Sequence[Tensor]) -> None:
+        self.fabric.backward(loss, inputs=weights)
 
     def mean(self, value: Tensor) -> Tensor:
         mean: Tensor = self.fabric.all_reduce(value.detach().clone(), reduce_op="mean")

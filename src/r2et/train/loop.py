@@ -98,6 +98,7 @@ class Loop:
         shared = recipe.active and alike_in_both_modes(
             model.to(distributed.device), data.train.x[:64].to(distributed.device), self.resting
         )
+        self.learned = [p for p in model.parameters() if p.requires_grad]
         step = TrainingStep(model, recipe, distributed, shared)
         self.optimizer = torch.optim.Adam(
             model.parameters(), lr=recipe.lr, weight_decay=recipe.weight_decay
@@ -182,7 +183,7 @@ class Loop:
             cause = f"{type(error).__name__}: {first_line(error)}"
             raise InputError(f"fit: model must be one that can be trained, got {cause}.") from error
         self._check(terms)
-        self.distributed.backward(terms.total)
+        self.distributed.backward(terms.total, self.learned)
         if recipe.cool_down:
             for group in self.optimizer.param_groups:
                 group["lr"] = recipe.lr * self._coolness(total)
