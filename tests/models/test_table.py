@@ -85,6 +85,13 @@ def test_an_additive_network_adds_a_line_of_the_encoding():
     torch.testing.assert_close(model(moved), model(x))
 
 
+def test_each_feature_is_a_part_of_its_encoding():
+    model = TableMLP.fitted(rows(), (6,), bins=4, additive=True).double()
+    places, shift = model.alone
+    x = rows().double()
+    torch.testing.assert_close(model.encoded(x)[:, places], x + shift)
+
+
 def test_an_additive_network_has_edges_between_any_two_of_few_values():
     x = torch.zeros(100, 2)
     x[:, 0] = torch.tensor([0.0] * 60 + [0.25] * 20 + [0.5] * 15 + [1.0] * 5)

@@ -7,8 +7,12 @@ from result_pages import table_parts
 MADE = {"r2et": "0", "torch": "0", "python": "3", "machine": "m", "date": "d"}
 
 
-def run(recipe, auc, proved=1.0, sets=2):
-    return {"recipe": recipe, "seed": 0, "auc": auc, "proved": proved, "sets": sets}
+def run(recipe, auc, proved=1.0, sets=2, seed=0):
+    return {"recipe": recipe, "seed": seed, "auc": auc, "proved": proved, "sets": sets}
+
+
+def split(seed, logistic, boosting):
+    return {"seed": seed, "logistic": logistic, "boosting": boosting}
 
 
 TABLES = {
@@ -16,19 +20,21 @@ TABLES = {
         "rows": [100, 20, 20],
         "features": 5,
         "chosen_by": True,
-        "logistic": 0.7,
-        "boosting": [0.80, 0.82],
-        "runs": [run("certified", 0.80, 0.5), run("certified", 0.81, 1.0), run("vanilla", 0.815)],
+        "baselines": [split(0, 0.69, 0.80), split(1, 0.71, 0.82)],
+        "runs": [
+            run("certified", 0.80, 0.5),
+            run("certified", 0.81, 1.0, seed=1),
+            run("vanilla", 0.815),
+        ],
     },
     "far": {
         "rows": [50, 10, 10],
         "features": 3,
         "chosen_by": False,
-        "logistic": 0.7,
-        "boosting": [0.9],
+        "baselines": [split(0, 0.7, 0.9)],
         "runs": [run("certified", 0.695)],
     },
-    "none": {"runs": []},
+    "none": {"baselines": [split(0, 0.7, 0.9)], "runs": []},
 }
 
 
@@ -66,13 +72,16 @@ def records(monkeypatch):
 @pytest.mark.usefixtures("records")
 def test_means_by_table_and_where_they_are_near():
     text = table_parts.tables()
-    near = "| near | 100 | 5 | 0.700 | 0.810 | 0.805 | 75 % | 2 | 2 | 0.815 | 100 % | 2 | 1 |"
+    near = "| near | 100 | 5 | 0.700 | 0.810 | 0.805 | -0.005 ± 0.005 | 75 % | 2 | 0.815 |"
     assert near in text
-    assert "| *far* | 50 | 3 | 0.700 | 0.900 | 0.695 | 100 % | 2 | 1 |  |  |  |  |" in text
+    far = "| *far* | 50 | 3 | 0.700 | 0.900 | 0.695 | -0.205 ± 0.000 | 100 % | 2 |  |  |  |  |"
+    assert far in text
     assert "none" not in text
+    assert "means over 1 to 2 splits" in text
     assert "`certified` is at most 0.01 below boosting, or above it, on 1 of 2 tables" in text
-    assert "(mean difference -0.105), and above logistic regression on 1." in text
+    assert "(mean difference -0.105), on 1 surely further below, by two standard errors;" in text
     assert "`vanilla` is at most 0.005 below boosting, or above it, on 1 of 1 tables" in text
+    assert text.count("above logistic regression on 1.") == 2
 
 
 @pytest.mark.usefixtures("records")

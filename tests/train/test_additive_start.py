@@ -1,4 +1,4 @@
-"""Where bins of a few columns say clearly more than lines, a network for a table starts there."""
+"""Where bins of a few columns say more than lines, or may, a network for a table starts there."""
 
 import dataclasses
 
@@ -60,8 +60,27 @@ def test_training_goes_on_from_there():
     assert split_auc(done.model, data.test) > 0.95
 
 
-def test_a_line_penalties_few_rows_and_more_classes_stay_with_logistic_regression():
+def test_where_rows_cannot_tell_it_starts_halfway():
+    data = table(bumps=False)
+    network = table_network(data, recipe("vanilla"))
+    assert network.settings["additive"]
+    halfway, linear = additive_start(network, data, linear_of(data)), linear_of(data)
+    inside = network.encoded(data.test.x)
+    logits = 2 * halfway.logits(inside) - linear.logits(data.test.x)
+    aucs = [auc_of_logits(z, data.test.y) for z in (logits, linear.logits(data.test.x))]
+    assert abs(aucs[0] - aucs[1]) < 0.02
+    # What is beside the line is sparse, as the regression on the bins is.
+    bins = torch.ones(len(network.encoding), dtype=torch.bool)
+    bins[network.alone[0]] = False
+    assert 0 < int((halfway.weight[1, bins] != 0).sum()) < 0.2 * int(bins.sum())
+
+
+def test_where_bins_are_clearly_worse_it_starts_at_the_line(monkeypatch):
+    monkeypatch.setattr("r2et.train.additive_start.auc_drop", lambda *_: (-0.02, 0.01))
     assert not table_network(table(bumps=False), recipe("vanilla")).settings["additive"]
+
+
+def test_penalties_few_rows_and_more_classes_stay_with_logistic_regression():
     assert not table_network(table(bumps=True), recipe("r2et")).settings["additive"]
     assert not table_network(table(bumps=True, rows=100), recipe("vanilla")).settings["additive"]
     many = table(bumps=True, classes=3)

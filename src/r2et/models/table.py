@@ -150,6 +150,12 @@ class TableMLP(Network):
             if x is not None:
                 self.mean.copy_((self._units(x.to(column)) @ encoding.T).mean(0))
 
+    @property
+    def alone(self) -> tuple[Tensor, float]:
+        """Which part of the encoding is each feature itself, (features,), and how much is added."""
+        counts = torch.tensor([count + (count > 1) for count in self.settings["bins"]])
+        return counts.cumsum(0) - 1, -STRAIGHT
+
     def start_at(self, weight: Tensor, bias: Tensor) -> None:
         """Begin near a linear model: logits x @ weight.T + bias, weight (classes, features).
 
