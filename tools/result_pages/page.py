@@ -106,7 +106,7 @@ def _first(
         parts += _verdicts(both["long"], both["papers"])
     near = _ordered(template.claims["nearest-papers"])
     records = [r for run in runs.values() for r in run.records.values() if in_papers_regime(r)]
-    parts += nearest_part(near, "results/nearest.md", records, ("adult", "bank", "compas"))
+    parts += nearest_part(near, "results/nearest.md", records, ("adult", "bank", "compas", "mnist"))
     parts += [EACH, *dataset_tables(of_table1)]
     links = [f"- [{text.splitlines()[0].lstrip('# ')}]({path})" for path, text in pages.items()]
     parts.append(PAGES.format(links="\n".join(links)))
