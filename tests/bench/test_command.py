@@ -136,8 +136,13 @@ def test_what_was_not_begun_is_said_with_its_cost(made, tmp_path):
     ]
     made.clear()
     heard = make_all(0.5, tmp_path)
-    assert made == [("figure8", 1)]  # of unknown cost: perhaps it takes a moment
+    assert made == [("table1", 1)]  # what the others rest on: a beginning of what is worth most
     assert len(heard) == 4
+
+
+def test_what_rests_on_a_table_that_waits_waits_too(made, tmp_path):
+    make_all(5.0, tmp_path)
+    assert made == [("table1", 1)]
 
 
 def test_what_a_folder_holds_costs_nothing(made, tmp_path):

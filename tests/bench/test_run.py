@@ -308,6 +308,8 @@ def test_folders_that_cannot_be_used(tmp_path):
         main(tmp_path)
     with pytest.raises(InputError, match="bench: out must be a folder, got"):
         main("a\0b")
+    with pytest.raises(InputError, match="bench: out must be a folder, got nothing"):
+        main("")
 
 
 def test_half_a_row_replaces_no_whole_one(whole, tmp_path):

@@ -10,7 +10,7 @@ from r2et.certify import IntervalCertifier
 from r2et.errors import InputError
 from r2et.explain import Gradient
 from r2et.models import TableMLP, smooth
-from r2et.models.table import STEP
+from r2et.models.table import NARROW, STEP
 
 
 def rows(count: int = 400, seed: int = 0) -> torch.Tensor:
@@ -90,6 +90,16 @@ def test_each_feature_is_a_part_of_its_encoding():
     places, shift = model.alone
     x = rows().double()
     torch.testing.assert_close(model.encoded(x)[:, places], x + shift)
+
+
+def test_no_bin_is_narrower_than_float32_can_tell():
+    x = torch.cat(
+        [rows(), (20 * torch.randn(400, 1, generator=torch.Generator().manual_seed(3))).exp()], 1
+    )
+    x[:, 4] /= x[:, 4].max()
+    model = TableMLP.fitted(x, (6,), bins=24)
+    assert float(model.encoding.abs().max()) <= 2 / NARROW
+    assert torch.allclose(model(x).double(), model.double()(x.double()), atol=1e-2)
 
 
 def test_an_additive_network_has_edges_between_any_two_of_few_values():

@@ -3,7 +3,9 @@
 import dataclasses
 
 import pandas as pd
+import pytest
 import torch
+from torch.nn.functional import cross_entropy
 
 from r2et.data import load_table
 from r2et.metrics import auc_of_logits, split_auc
@@ -11,7 +13,7 @@ from r2et.models import TableMLP
 from r2et.train import fit, recipe
 from r2et.train.additive_start import additive_start
 from r2et.train.baselines import logistic_regression
-from r2et.train.defaults import START_C, table_network
+from r2et.train.defaults import START_C, linear_start, table_network
 
 
 def table(bumps, rows=1500, classes=2):
@@ -43,10 +45,8 @@ def test_a_bump_is_found_and_the_network_starts_there():
     column = (network.encoding.abs() @ network.column)[int(weight.argmax())]
     assert data.names[int(column.argmax())] == "c3"
     # With its hidden units silent the network is this model.
-    for parameter in network.linears[-1].parameters():
-        torch.nn.init.zeros_(parameter)
     torch.testing.assert_close(
-        network(data.test.x).double(),
+        silent(network)(data.test.x).double(),
         start.logits(network.encoded(data.test.x)),
         atol=1e-4,
         rtol=1e-4,
@@ -60,19 +60,26 @@ def test_training_goes_on_from_there():
     assert split_auc(done.model, data.test) > 0.95
 
 
-def test_where_rows_cannot_tell_it_starts_halfway():
-    data = table(bumps=False)
-    network = table_network(data, recipe("vanilla"))
-    assert network.settings["additive"]
-    halfway, linear = additive_start(network, data, linear_of(data)), linear_of(data)
-    inside = network.encoded(data.test.x)
-    logits = 2 * halfway.logits(inside) - linear.logits(data.test.x)
-    aucs = [auc_of_logits(z, data.test.y) for z in (logits, linear.logits(data.test.x))]
-    assert abs(aucs[0] - aucs[1]) < 0.02
-    # What is beside the line is sparse, as the regression on the bins is.
-    bins = torch.ones(len(network.encoding), dtype=torch.bool)
-    bins[network.alone[0]] = False
-    assert 0 < int((halfway.weight[1, bins] != 0).sum()) < 0.2 * int(bins.sum())
+def silent(network):
+    """The network, its hidden units without a say."""
+    for parameter in network.linears[-1].parameters():
+        torch.nn.init.zeros_(parameter)
+    return network
+
+
+def test_where_rows_cannot_tell_the_network_is_the_mean_of_both(monkeypatch):
+    data = table(bumps=True)
+    ends = {}
+    for gain in (0.1, 0.0):
+        monkeypatch.setattr(
+            "r2et.train.additive_start.auc_drop", lambda *_, gain=gain: (gain, 0.05)
+        )
+        network = silent(table_network(data, recipe("vanilla")))
+        ends[gain] = network(data.test.x).detach().double()
+    line = linear_of(data).logits(data.test.x)
+    odds = [logits[:, 1] - logits[:, 0] for logits in (ends[0.1], ends[0.0], line)]
+    torch.testing.assert_close(odds[1], (odds[0] + odds[2]) / 2, atol=1e-3, rtol=1e-3)
+    assert float((odds[0] - odds[2]).abs().median()) > 0.5  # of which the mean tells much
 
 
 def test_where_bins_are_clearly_worse_it_starts_at_the_line(monkeypatch):
@@ -99,3 +106,42 @@ def test_rows_of_weight_0_are_as_if_they_were_not_there():
     torch.testing.assert_close(weighed.weight, alone.weight, atol=0.05, rtol=0.05)
     plain = additive_start(network, data, linear_of(data))
     assert float((plain.weight - alone.weight).abs().max()) > 0.1
+
+
+def test_rows_sorted_by_class_and_classes_that_rows_lack(monkeypatch):
+    data = table(bumps=True)
+    order = data.train.y.argsort()
+    by_class = data.train._replace(x=data.train.x[order], y=data.train.y[order])
+    monkeypatch.setattr("r2et.train.additive_start.NUMBERS", 300_000)
+    network = TableMLP.fitted(data.train.x, additive=True)
+    start = additive_start(network, dataclasses.replace(data, train=by_class), linear_of(data))
+    assert auc_of_logits(start.logits(network.encoded(data.test.x)), data.test.y) > 0.9
+    one = data.train._replace(y=torch.zeros_like(data.train.y))
+    assert additive_start(network, dataclasses.replace(data, train=one), linear_of(data)) is None
+    more = data.val._replace(y=data.val.y + 1)
+    assert additive_start(network, dataclasses.replace(data, val=more), linear_of(data)) is None
+
+
+@pytest.mark.parametrize("name", ["vanilla", "r2et", "certified"])
+def test_an_intercept_far_from_0_is_kept(name):
+    """Forty columns that say a little each: the line is -40 where all of them are 0."""
+    numbers = torch.Generator().manual_seed(1)
+    values = torch.randn(1200, 40, generator=numbers)
+    labels = (torch.rand(1200, generator=numbers) < values.sum(1).sigmoid()).long()
+    frame = pd.DataFrame(values.numpy(), columns=[f"c{i}" for i in range(40)])
+    data = load_table(frame.assign(y=labels.numpy()), "y")
+    assert float(linear_of(data).bias[1]) < -20
+    network = table_network(data, recipe(name))
+    with torch.no_grad():
+        loss = float(cross_entropy(network(data.test.x), data.test.y))
+    assert loss < 1.2 * float(cross_entropy(linear_of(data).logits(data.test.x), data.test.y))
+
+
+def test_a_class_without_training_rows_is_unlikely_and_not_out_of_reach():
+    data = table(bumps=False, classes=3)
+    few = dataclasses.replace(
+        data, train=type(data.train)(*(part[data.train.y < 2] for part in data.train))
+    )
+    start = linear_start(few, 3)
+    shares = start.logits(few.train.x).softmax(1)[:, 2]
+    assert 1e-7 < float(shares.mean()) < 1e-3

@@ -89,6 +89,8 @@ def test_a_checkpoint_of_other_weights_is_refused(tmp_path):
         ({"sample_weight": [-1.0] * 300}, "sample_weight must be 300 numbers from 0 on"),
         ({"sample_weight": ["a"] * 300}, "sample_weight must be 300 numbers from 0 on"),
         ({"sample_weight": [0.0] * 300}, "sample_weight must be above 0 for some rows"),
+        ({"sample_weight": [float("nan")] * 300}, "one per training row, got nan, inf or"),
+        ({"class_weight": {"1": 0.0}}, "class_weight must be above 0 for rows of two classes"),
         ({"class_weight": "even"}, "class_weight must be None, 'balanced' or"),
         ({"class_weight": {"2": 1.0}}, "class_weight must be of 0, 1"),
         ({"class_weight": {"1": -1.0}}, "class_weight must be numbers from 0 on"),

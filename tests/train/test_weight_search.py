@@ -97,6 +97,16 @@ def test_a_validation_part_that_is_too_small_is_said_with_the_interval(monkeypat
         fit(MLP(8), small(), "est-h", max_auc_drop=0.005, **QUICK)
 
 
+def test_a_validation_part_of_a_few_rows_is_said():
+    data = small()
+    few = torch.cat(
+        [(data.val.y == label).nonzero()[:count, 0] for label, count in ((0, 7), (1, 5))]
+    )
+    data = dataclasses.replace(data, val=Split(data.val.x[few], data.val.y[few]))
+    with pytest.warns(UserWarning, match=r"drop of 0\.005: it has 5 of one class, and 10 are the"):
+        fit(MLP(8), data, "est-h", max_auc_drop=0.005, **QUICK)
+
+
 def test_of_equally_stable_weights_the_lightest_is_taken(monkeypatch):
     everything = {"proved": 1.0, "attacked": 1.0, "distinct": 1}
     monkeypatch.setattr(weight_search, "stability", lambda *_, **__: everything)

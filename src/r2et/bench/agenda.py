@@ -144,7 +144,7 @@ TIMED: dict[str, float] = {
     "table1 of abide, 1 seed": 700.0,
     "table1 of cifar10-10k, 1 seed": 3000.0,
     "table1 of oct-kermany-64, 1 seed": 2800.0,
-    "budget-search of adhd-frontal, 1 seed": 150.0,
+    "budget-search-papers of adhd-frontal, 1 seed": 150.0,
     "figure3 of mnist, 1 seed": 300.0,
     "figure5 of mnist, 1 seed": 600.0,
 }

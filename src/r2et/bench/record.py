@@ -107,7 +107,8 @@ def prepared(folder: str | os.PathLike[str]) -> Path:
     """The folder, with places for records and networks in it."""
     place = Path(folder)
     usable = "\0" not in str(folder) and (place.is_dir() or not place.exists())
-    require(usable, "bench", "out", "a folder", str(folder))
+    # The current folder by mistake is soon full of records: whoever means it says ".".
+    require(usable and str(folder) != "", "bench", "out", "a folder", str(folder) or "nothing")
     try:
         for part in ("records", "models"):
             (place / part).mkdir(parents=True, exist_ok=True)

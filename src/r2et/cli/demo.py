@@ -60,14 +60,14 @@ def command(
         typer.echo(json.dumps(plain, indent=2))
 
 
-def show_person(screen: Console, told: ToldPerson) -> None:
+def show_person(screen: Console, shown: ToldPerson) -> None:
     """One decision: its reasons in words, which are proved, and what another model says."""
-    person = told.person
+    person = shown.person
     screen.print(
         f"\nRow {person.row} is taken to earn [bold]{person.decision}[/] "
         f"({person.probability:.0%}). What speaks for it, compared with the average person:\n"
     )
-    table = Table("", "reason", "others", f"for all {told.changes}")
+    table = Table("", "reason", "others", f"for all {shown.changes}")
     for reason in person.reasons:
         state = "proved to stay" if reason.proved else f"gone with {reason.broken_by}"
         if not reason.proved and reason.broken_by is None:
@@ -77,9 +77,9 @@ def show_person(screen: Console, told: ToldPerson) -> None:
     if person.broken_by:
         gained = ", ".join(person.replaced_by) or "nothing"
         screen.print(f"  With {person.broken_by}, and the same decision, in their place: {gained}.")
-    shared = [name for name in told.other_seed if name in person.columns]
+    shared = [name for name in shown.other_seed if name in person.columns]
     screen.print(
-        f"  Trained again with another seed, the network names {', '.join(told.other_seed)}: "
+        f"  Trained again with another seed, the network names {', '.join(shown.other_seed)}: "
         f"{len(shared)} of {len(person.columns)} are the same.\n"
     )
 

@@ -19,6 +19,7 @@ from r2et.models.network import Network, check_counts, check_widths
 BINS = 24  # of a column, where the table has few columns of numbers
 MOST_BINS = 1536  # of all columns together
 COMMON = 0.3  # a value of more rows than this share gets no say in where the bins are
+NARROW = 1e-4  # the least width of a bin: what float32 makes of narrower ones is noise
 STRAIGHT = -1.0  # a unit that begins here is linear in all of 0..1, and some way beyond
 STEP = 0.05  # a weight is this many times the parameter behind it
 
@@ -229,7 +230,7 @@ def _edges(
     low, high = float(distinct[0]), float(distinct[-1])
     inside = inner_edges(distinct, counts, most)
     if apart and 2 < len(distinct) <= most:
-        inside = [float(b) for b in (distinct[:-1] + distinct[1:]) / 2 if low < b < high]
+        inside = _wide_enough((distinct[:-1] + distinct[1:]) / 2, low, high)
     return [low, *inside, high] if inside else [low, max(high, low + 1.0)]
 
 
@@ -246,4 +247,13 @@ def inner_edges(distinct: NDArray[np.float64], counts: NDArray[np.int64], most: 
     places = rare[np.searchsorted(reached, np.arange(1, most) / most - 1e-12)]
     places = np.unique(places[places < len(distinct) - 1])
     borders = (distinct[places] + distinct[places + 1]) / 2
-    return [float(b) for b in borders if distinct[0] < b < distinct[-1]]
+    return _wide_enough(borders, float(distinct[0]), float(distinct[-1]))
+
+
+def _wide_enough(borders: NDArray[np.float64], low: float, high: float) -> list[float]:
+    """Those of ascending borders that leave no bin narrower than NARROW."""
+    kept: list[float] = []
+    for border in map(float, borders):
+        if border - (kept[-1] if kept else low) >= NARROW and high - border >= NARROW:
+            kept.append(border)
+    return kept

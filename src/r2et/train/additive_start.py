@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-import numpy as np
 import sklearn
 import torch
 from sklearn.exceptions import ConvergenceWarning
@@ -14,9 +13,10 @@ from torch import Tensor
 
 from r2et.data import Data
 from r2et.models import TableMLP
-from r2et.train.baselines import NUMBERS, Logistic
+from r2et.train.baselines import Logistic, some_rows
 from r2et.train.trial_measures import auc_drop, can_tell
 
+NUMBERS = 1 << 21  # of the encoded rows that are fitted: what is fitted beyond takes long
 COSTS = (0.03, 0.1, 0.3, 1.0)  # scikit-learn's C: the least keeps a few bins of a few columns
 _VERSION = tuple(int(part) for part in sklearn.__version__.split(".")[:2])
 LASSO: dict[str, Any] = {"penalty": "l1"} if _VERSION < (1, 8) else {"l1_ratio": 1.0}
@@ -36,14 +36,17 @@ def additive_start(
     weights: (rows,) what training rows count for.
     """
     y = data.val.y.cpu()
-    if network.settings["classes"] != 2 or not can_tell(y):
+    if network.settings["classes"] != 2 or int(y.max()) > 1 or not can_tell(y):
         return None
-    inside, seen = (network.encoded(x).double().cpu() for x in (data.train.x, data.val.x))
-    rows = max(1, NUMBERS // inside.shape[1])
-    counted = None if weights is None else weights[:rows].double().cpu().numpy()
+    rows = some_rows(len(data.train.y), max(1, NUMBERS // len(network.encoding)))
+    labels = data.train.y[rows].cpu()
+    counted = torch.ones(len(rows)) if weights is None else weights[rows].cpu()
+    if len(torch.unique(labels[counted > 0])) < 2:
+        return None
+    inside, seen = (network.encoded(x).double().cpu() for x in (data.train.x[rows], data.val.x))
     fitted = []
     for cost in COSTS:
-        model = _lasso(inside[:rows], data.train.y[:rows], counted, cost)
+        model = _lasso(inside, labels, counted.double(), cost)
         logits = model.logits(seen)
         fitted.append((float(torch.nn.functional.cross_entropy(logits, y)), model, logits))
     _, best, logits = min(fitted, key=lambda entry: entry[0])
@@ -66,15 +69,13 @@ def _mean(one: Logistic, other: Logistic) -> Logistic:
     return Logistic((one.weight + other.weight) / 2, (one.bias + other.bias) / 2)
 
 
-def _lasso(
-    x: Tensor, y: Tensor, counted: np.ndarray[Any, np.dtype[np.float64]] | None, cost: float
-) -> Logistic:
+def _lasso(x: Tensor, y: Tensor, counted: Tensor, cost: float) -> Logistic:
     """One fit, as logits of both classes."""
     model = LogisticRegression(
         C=cost, solver="liblinear", intercept_scaling=10.0, tol=1e-3, random_state=0, **LASSO
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # a start need not be the optimum
-        model.fit(x.numpy(), y.cpu().numpy(), counted)
+        model.fit(x.numpy(), y.numpy(), counted.numpy())
     weight, bias = (torch.from_numpy(part) for part in (model.coef_, model.intercept_))
     return Logistic(torch.cat([-weight, weight]) / 2, torch.cat([-bias, bias]) / 2)

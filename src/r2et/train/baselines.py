@@ -117,14 +117,24 @@ class Baselines:
         return cls(Logistic(**logistic), None if boosting is None else Boosting(**boosting))
 
 
+def some_rows(count: int, most: int) -> Tensor:
+    """Which of `count` rows to take where `most` are enough: all, or some at random.
+
+    Always the same ones, and not the first: a table may be sorted by its target.
+    """
+    if count <= most:
+        return torch.arange(count)
+    return torch.randperm(count, generator=torch.Generator().manual_seed(0))[:most].sort().values
+
+
 def fit_baselines(
     data: Data, *, seed: int = 0, weights: Tensor | None = None, boosting: bool = True
 ) -> Baselines:
     """Fit both on data.train; weights: of its rows (B,). boosting: False leaves that one out."""
-    rows = max(1, NUMBERS // data.train.x[0].numel())
-    x = data.train.x[:rows].flatten(1).double().cpu().numpy()
-    y = data.train.y[:rows].cpu().numpy()
-    weight = None if weights is None else weights[:rows].double().cpu().numpy()
+    rows = some_rows(len(data.train.y), max(1, NUMBERS // data.train.x[0].numel()))
+    x = data.train.x[rows].flatten(1).double().cpu().numpy()
+    y = data.train.y[rows].cpu().numpy()
+    weight = None if weights is None else weights[rows].double().cpu().numpy()
     count = max(len(data.classes), int(data.train.y.max()) + 1)
     linear = _logistic(x, y, weight, count)
     scored = Logistic(linear.weight, linear.bias, linear.auc(data.val), linear.auc(data.test))

@@ -19,7 +19,7 @@ from r2et.penalty import CertifiedRanking, Penalty
 from r2et.region import Feasible, Linf, Region
 from r2et.region.table_layout import TableSchema
 from r2et.train.additive_start import additive_start
-from r2et.train.baselines import logistic_regression
+from r2et.train.baselines import LEAST, Logistic, logistic_regression, some_rows
 from r2et.train.loop import Keep
 from r2et.train.recipe import Recipe
 
@@ -30,7 +30,7 @@ START_C = 0.03  # of the logistic regression that a network starts at: few rows,
 USUAL_STEPS, HINGE_STEPS, TABLE_STEPS = 3000, 1500, 1000  # batches of a training
 ROWS_PER_EPOCH = 32  # these see their rows at most once for every so many of them
 COOL_DOWN, TABLE_COOL_DOWN = 0.7, 0.9  # share of a training in which the learning rate falls
-UNLIKELY = -10.0  # the least log-odds that a network starts with
+UNLIKELY = -10.0  # log-odds, at the start, of a class that no training row has
 
 
 def default_network(data: Data, widths: Sequence[int] | None = None, seed: int = 0) -> nn.Module:
@@ -56,8 +56,8 @@ def table_network(
     Its bins and the logistic regression it starts at are of training rows, with their weights
     (rows,). Kinks in every column leave little to prove: recipes that train against the proof get a
     HingeMLP, or, where widths are given, the papers' MLP; so do those that smooth a network, and
-    those of reasons. Without a penalty a TableMLP starts at a sparse sum of functions of one column
-    each where that is clearly better (r2et.train.additive_start).
+    those of reasons. Without a penalty a TableMLP may start at a sparse sum of functions of one
+    column each, or halfway between that and the regression (r2et.train.additive_start).
     """
     widths = recipe.hidden if widths is None else widths
     penalty = recipe.penalty
@@ -68,9 +68,8 @@ def table_network(
     plain = plain or (proved and not hinges)
     if plain or (widths is not None and len(widths) == 0):
         return default_network(data, () if recipe.linear else widths, seed)
-    x, y = data.train.x[:FITTED], data.train.y[:FITTED]
-    counted = None if weights is None else weights[:FITTED]
-    start = logistic_regression(x, y, counted, _classes(data), c=START_C)
+    x = data.train.x[some_rows(len(data.train.y), FITTED)]
+    start = linear_start(data, _classes(data), weights)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         if hinges:
@@ -83,8 +82,25 @@ def table_network(
                 binned = TableMLP.fitted(x, wide, classes=_classes(data), additive=True)
                 sparse = additive_start(binned, data, start, weights)
                 network, start = (network, start) if sparse is None else (binned, sparse)
-    network.start_at(start.weight.float(), start.bias.clamp(min=UNLIKELY).float())
+    network.start_at(start.weight.float(), start.bias.float())
     return network
+
+
+def linear_start(data: Data, classes: int, weights: Tensor | None = None) -> Logistic:
+    """The logistic regression of training rows that a network begins at.
+
+    A class that they lack is unlikely, by e to the -10 beside the others on average, and not
+    impossible: a network would not come back from there.
+    weights: (rows,) what training rows count for.
+    """
+    rows = some_rows(len(data.train.y), FITTED)
+    x, counted = data.train.x[rows], None if weights is None else weights[rows]
+    start = logistic_regression(x, data.train.y[rows], counted, classes, c=START_C)
+    lacking = start.bias == LEAST
+    if not bool(lacking.any()):
+        return start
+    usual = start.logits(x)[:, ~lacking].logsumexp(1).mean()
+    return Logistic(start.weight, torch.where(lacking, usual + UNLIKELY, start.bias))
 
 
 def silence(network: nn.Module, features: Tensor) -> None:

@@ -27,11 +27,11 @@ class Distributed(ABC):
         """The module as it is to be called, and its optimiser."""
 
     @abstractmethod
-    def backward(self, loss: Tensor, weights: Sequence[Tensor]) -> None:
-        """Gradients of all processes' losses by the weights, averaged.
+    def backward(self, loss: Tensor, weights: Sequence[Tensor] | None) -> None:
+        """Gradients of all processes' losses, averaged.
 
-        By these alone: a penalty has a graph to the inputs, too, and their gradient, which nobody
-        asks for, is a third of a convolution's work.
+        weights: those whose gradients are asked for, None for all. A penalty has a graph to the
+        inputs, too, and their gradient, which nobody needs, is a third of a convolution's work.
         """
 
     @abstractmethod
@@ -53,7 +53,7 @@ class SingleProcess(Distributed):
     def setup(self, module: nn.Module, optimizer: Optimizer) -> tuple[nn.Module, Optimizer]:
         return module, optimizer
 
-    def backward(self, loss: Tensor, weights: Sequence[Tensor]) -> None:
+    def backward(self, loss: Tensor, weights: Sequence[Tensor] | None) -> None:
         loss.backward(inputs=weights)  # type: ignore[no-untyped-call]
 
     def mean(self, value: Tensor) -> Tensor:
@@ -82,7 +82,7 @@ class FabricProcesses(Distributed):
         wrapped, optimizer = self.fabric.setup(module, optimizer)
         return wrapped, optimizer
 
-    def backward(self, loss: Tensor, weights: Sequence[Tensor]) -> None:
+    def backward(self, loss: Tensor, weights: Sequence[Tensor] | None) -> None:
         self.fabric.backward(loss, inputs=weights)
 
     def mean(self, value: Tensor) -> Tensor:

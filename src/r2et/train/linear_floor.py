@@ -15,8 +15,7 @@ from r2et.metrics import auc_of_logits
 from r2et.models import MLP, HingeMLP, TableMLP
 from r2et.models.output import batched_logits
 from r2et.models.weights import copied_weights
-from r2et.train.baselines import logistic_regression
-from r2et.train.defaults import FITTED, START_C, UNLIKELY
+from r2et.train.defaults import linear_start
 from r2et.train.loop import Loop
 from r2et.train.trial_measures import NORMAL, auc_drop, can_tell
 
@@ -46,10 +45,8 @@ def linear_weights(network: nn.Module, data: Data, weights: Tensor | None) -> We
     kinks = all(isinstance(m, nn.Linear | nn.LeakyReLU | nn.ReLU) for m in network.layers)
     if not kinks or not widths or min(widths) < classes:
         return None
-    x, y = data.train.x[:FITTED], data.train.y[:FITTED]
-    counted = None if weights is None else weights[:FITTED]
-    start = logistic_regression(x, y, counted, classes, c=START_C)
-    return _carried(network, start.weight, start.bias.clamp(min=UNLIKELY))
+    start = linear_start(data, classes, weights)
+    return _carried(network, start.weight, start.bias)
 
 
 def _carried(network: MLP, weight: Tensor, bias: Tensor) -> Weights:

@@ -183,7 +183,9 @@ class Loop:
             cause = f"{type(error).__name__}: {first_line(error)}"
             raise InputError(f"fit: model must be one that can be trained, got {cause}.") from error
         self._check(terms)
-        self.distributed.backward(terms.total, self.learned)
+        # Without a penalty nothing but weights has a gradient, and checkpoints may be reentrant.
+        weights = None if terms.penalty is None else self.learned
+        self.distributed.backward(terms.total, weights)
         if recipe.cool_down:
             for group in self.optimizer.param_groups:
                 group["lr"] = recipe.lr * self._coolness(total)

@@ -29,13 +29,22 @@ def row_weights(data: Data, class_weight: Any = None, sample_weight: Any = None)
             own = torch.empty(0)
         is_valid = own.shape == (rows,) and bool((own.isfinite() & (own >= 0)).all())
         expected = f"{rows} numbers from 0 on, one per training row"
-        require(is_valid, WHERE, "sample_weight", expected, f"shape {tuple(np.shape(given))}")
+        alike = own.shape == (rows,)
+        shown = "nan, inf or negative ones" if alike else f"shape {tuple(np.shape(given))}"
+        require(is_valid, WHERE, "sample_weight", expected, shown)
         weights = weights * own
     if class_weight is not None:
         weights = weights * _by_class(data, class_weight, weights)[data.train.y.cpu()]
     total = float(weights.sum())
     require(total > 0, WHERE, "sample_weight", "above 0 for some rows", "0 for all")
-    return (weights * (rows / total)).float()
+    counted = (weights * (rows / total)).float()
+    y = data.train.y.cpu()
+    left, lost = (torch.unique(y[rows]) for rows in (counted > 0, counted == 0))
+    name = "sample_weight" if class_weight is None else "class_weight"
+    expected = "above 0 for rows of two classes or more"
+    alone = len(left) == 1 and bool((lost != left[0]).any())
+    require(not alone, WHERE, name, expected, f"0 for all but class {int(left[0])}")
+    return counted
 
 
 def _by_class(data: Data, class_weight: Any, weights: Tensor) -> Tensor:
@@ -54,9 +63,11 @@ def _by_class(data: Data, class_weight: Any, weights: Tensor) -> Tensor:
     for name, weight in class_weight.items():
         text = str(name)
         place = data.classes.index(text) if text in data.classes else name
-        known = isinstance(place, int) and 0 <= place < count
-        require(known, WHERE, "class_weight", f"of {', '.join(data.classes)}", name)
-        is_valid = isinstance(weight, int | float) and 0 <= weight < float("inf")
+        known = isinstance(place, int | np.integer) and bool(0 <= place < count)
+        classes = ", ".join(data.classes or map(str, range(count)))
+        require(known, WHERE, "class_weight", f"of {classes}", name)
+        number = isinstance(weight, int | float | np.floating | np.integer)
+        is_valid = number and bool(0 <= weight < float("inf"))
         require(is_valid, WHERE, "class_weight", "numbers from 0 on", weight)
         by_class[place] = weight
     return by_class

@@ -14,7 +14,9 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from torch import nn
+import numpy as np
+import torch
+from torch import Tensor, nn
 
 from r2et.data import Data
 from r2et.errors import InputError, R2ETError, require
@@ -25,7 +27,7 @@ from r2et.train.checkpoint import NAME
 from r2et.train.fit_arguments import check_data
 from r2et.train.linear_floor import without_warning
 from r2et.train.recipe import Recipe
-from r2et.train.trial_measures import NORMAL, auc_drop, stability
+from r2et.train.trial_measures import FEW, NORMAL, auc_drop, can_tell, stability
 from r2et.wording import finite
 
 FACTOR = 4.0  # between weights, while the search goes in one direction
@@ -117,8 +119,8 @@ def has_weight(chosen: Recipe) -> bool:
 
 def check_budget(max_auc_drop: Any, chosen: Recipe, data: Data, **fixed: Any) -> None:
     """What a search asks for; fixed: arguments of fit that it sets itself."""
-    number = isinstance(max_auc_drop, int | float) and not isinstance(max_auc_drop, bool)
-    is_valid = number and 0 <= max_auc_drop < 0.5
+    number = isinstance(max_auc_drop, int | float | np.floating)
+    is_valid = number and not isinstance(max_auc_drop, bool) and 0 <= max_auc_drop < 0.5
     require(is_valid, "fit", "max_auc_drop", "None or a number in [0, 0.5)", max_auc_drop)
     expected = f"left out for {chosen.name}, which has no weight to find"
     require(has_weight(chosen), "fit", "max_auc_drop", expected, max_auc_drop)
@@ -182,7 +184,7 @@ def fit_within(
             baselines=baselines if out is not None or baselines is not None else False,
             **settings,
         )
-    _warn(search, trials[0], best)
+    _warn(search, trials[0], best, data.val.y.cpu())
     record = {**done.record, "search": search.to_json()}
     if out is not None:
         text = json.dumps(record, indent=1, allow_nan=False) + "\n"
@@ -333,13 +335,21 @@ def _place(out: str | os.PathLike[str] | None, resume: bool) -> Iterator[Path]:
     yield path / TRIALS
 
 
-def _warn(search: WeightSearch, plain: WeightTrial, best: WeightTrial) -> None:
+def _warn(search: WeightSearch, plain: WeightTrial, best: WeightTrial, y: Tensor) -> None:
+    """y: (B,) the classes of the validation rows."""
     if not search.met:
         lowest = min(trial.weight for trial in search.trials if trial.weight > 0)
         warnings.warn(
             f"fit: no weight down to {lowest:.2g} keeps the validation AUC within "
             f"{search.max_auc_drop:g} of {plain.auc:.4f}; the model is the most accurate, of "
             f"weight {best.weight:.2g} and AUC {best.auc:.4f}.",
+            stacklevel=4,
+        )
+    elif not can_tell(y):
+        fewest = int(torch.unique(y, return_counts=True)[1].min())
+        warnings.warn(
+            f"fit: the validation part is too small to measure a drop of {search.max_auc_drop:g}: "
+            f"it has {fewest} of one class, and {FEW} are the least that says anything.",
             stacklevel=4,
         )
     elif best.half_width > search.max_auc_drop:
