@@ -57,7 +57,8 @@ CIFAR_TRIED = few_candidates(
     (*FREE[:1], *smooth_and_free(0.01, rho=3.0, every=2, epochs=4)),
     worst_ends(0.05, 0.08, rho=3.0, every=2, epochs=4),
 )
-OCT_TRIED = few_candidates(FREE, held(across_ball(0.01, 0.1), agree=0.0))
+HEAVIER = (*SCALED, changes(weight=1.0, adaptive=True))
+OCT_TRIED = few_candidates(held(HEAVIER, agree=0.0), held(across_ball(0.01, 0.1), agree=0.0))
 CIFAR = BenchmarkConfig(
     "cifar10-10k",
     explainer=Gradient(of="probability", reduce="abs_sum"),
