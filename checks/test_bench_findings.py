@@ -326,7 +326,7 @@ def test_what_is_said_of_the_rest():
         values = panel("figure9", "bank", recipe)["precision"]
         assert mean(values[7]) < mean(values[0])
     brain = column("table1", "adhd-frontal", "erattack", recipes_of("table1", "adhd-frontal"))
-    assert max(brain.values()) < 3
+    assert min(brain.values()) > 60  # the budget is one in both regimes
     assert value("table1-papers", "adhd-frontal", "vanilla", "erattack") > 60
     assert value("table1-papers", "cifar10-10k", "vanilla", "strongattack") < 1
     assert "figure5" not in {group for group, _, _ in KEPT}
