@@ -107,7 +107,7 @@ def test_another_training_in_the_folder(tmp_path):
         ({"epochs": 2}, "epochs was 1, is 2"),
         ({"recipe": "wd"}, "recipe.weight_decay was 0.0, is 0.001"),
         ({"recipe": recipe("vanilla", lr=0.1)}, "recipe.lr was 0.01, is 0.1"),
-        ({"recipe": recipe("r2et", epochs=1)}, "recipe.penalty was None, is R2ET"),
+        ({"recipe": recipe("r2et", epochs=1)}, "model"),  # which begins elsewhere
         ({"explainer": SmoothGrad()}, "explainer was Gradient, is SmoothGrad"),
         ({"model": MLP(8, (4,))}, "model"),
         ({"data": small(seed=3)}, "data"),
@@ -119,6 +119,10 @@ def test_another_training_in_the_folder(tmp_path):
         assert word in str(caught.value)
     fit(None, small(), "wd", out=tmp_path, epochs=1, resume=False, progress=False)
     assert load_extra(tmp_path)["recipe"] == "wd"
+    network = MLP(8)
+    fit(network, small(), "vanilla", out=tmp_path / "own", epochs=1, progress=False)
+    with pytest.raises(InputError, match=r"recipe\.penalty was None, is R2ET"):
+        fit(network, small(), recipe("r2et"), out=tmp_path / "own", epochs=1, progress=False)
 
 
 def test_what_changes_no_weight_goes_on(tmp_path):
