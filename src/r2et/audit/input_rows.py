@@ -163,7 +163,8 @@ class InputRows:
             return
         order = self.places[torch.randperm(len(self.places), generator=generator)[: self.total]]
         for number, start in enumerate(range(0, len(order), size)):
-            index = order[start : start + size]
+            # Not a view: sent to another process, it would take the whole order with it.
+            index = order[start : start + size].clone()
             labels = None if self.y is None else self.y[index]
             yield Chunk(number, index, self.x[index.to(self.x.device)], labels)
         self.ended = True

@@ -91,8 +91,10 @@ class LinearBaseline:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 model.fit(x[train], codes[train])
-            shares = torch.from_numpy(model.predict_log_proba(x[test])).clamp(min=-1e6)
-            value = auc_of_logits(shares, torch.from_numpy(codes[test]))
+            logits = torch.from_numpy(model.decision_function(x[test]))
+            if logits.ndim == 1:  # scikit-learn has the log-odds of the second class alone
+                logits = torch.stack([torch.zeros_like(logits), logits], 1)
+            value = auc_of_logits(logits, torch.from_numpy(codes[test]))
             assert value is not None  # every class has a row in every fold
             areas.append(value)
         return areas

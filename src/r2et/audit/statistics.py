@@ -18,6 +18,7 @@ from r2et.metrics import auc_of_logits, bootstrap_interval, share_interval
 from r2et.models.output import log_odds
 
 RESAMPLES = 200  # of an AUC
+DRAWS = 2**21  # numbers drawn at a time: 16 MB
 
 Columns: TypeAlias = dict[str, Tensor]
 
@@ -146,27 +147,53 @@ def resampled_aucs(logits: Tensor, y: Tensor) -> NDArray[np.float64]:
     Rows are sorted once: a sample is how often each of them was drawn.
     """
     random = np.random.default_rng(0)
-    drawn = random.multinomial(len(y), np.full(len(y), 1 / len(y)), size=RESAMPLES).astype(float)
-    several = logits.shape[1] > 2
-    labels = sorted(set(y.tolist())) if several else [1]
-    by_label = []
-    for label in labels:
-        score = log_odds(logits, torch.full_like(y, label)).numpy()
-        values, group = np.unique(score, return_inverse=True)
-        order = np.argsort(group, kind="stable")
-        starts = np.searchsorted(group[order], np.arange(len(values)))
-        positive = (y == label).numpy().astype(float)
-        hits = np.add.reduceat((drawn * positive)[:, order], starts, axis=1)
-        misses = np.add.reduceat((drawn * (1 - positive))[:, order], starts, axis=1)
-        below = misses.cumsum(1) - misses / 2  # ties count by half
-        pairs = hits.sum(1) * misses.sum(1)
-        with np.errstate(invalid="ignore"):
-            by_label.append(np.where(pairs > 0, (hits * below).sum(1) / pairs, np.nan))
-    each = np.stack(by_label)  # (labels, samples); a sample may lack a label
+    ordered = [_ordered(logits, y, label) for label in _labels(logits, y)]
+    chances = np.full(len(y), 1 / len(y))
+    step = max(1, DRAWS // len(y))
+    each = np.empty((len(ordered), RESAMPLES))  # a sample may lack a label
+    for start in range(0, RESAMPLES, step):
+        count = min(step, RESAMPLES - start)
+        drawn = random.multinomial(len(y), chances, size=count).astype(float)
+        each[:, start : start + count] = [order.areas(drawn) for order in ordered]
     there = np.isfinite(each)
     means = np.where(there, each, 0).sum(0) / there.sum(0).clip(1)
     areas: NDArray[np.float64] = means[there.any(0)]
     return areas
+
+
+class _Order(NamedTuple):
+    """Rows in the order of one label's score.
+
+    place: which row comes where. starts: where rows of another score begin. positive: (B,) 1.0 for
+    rows of the label, 0.0 for others, in the rows' own order.
+    """
+
+    place: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    positive: NDArray[np.float64]
+
+    def areas(self, drawn: NDArray[np.float64]) -> NDArray[np.float64]:
+        """AUC of each sample; drawn: (samples, B) how often each row is in it. NaN: one class."""
+        hits = np.add.reduceat((drawn * self.positive)[:, self.place], self.starts, axis=1)
+        misses = np.add.reduceat((drawn * (1 - self.positive))[:, self.place], self.starts, axis=1)
+        below = misses.cumsum(1) - misses / 2  # ties count by half
+        pairs = hits.sum(1) * misses.sum(1)
+        with np.errstate(invalid="ignore"):
+            areas: NDArray[np.float64] = np.where(pairs > 0, (hits * below).sum(1) / pairs, np.nan)
+        return areas
+
+
+def _labels(logits: Tensor, y: Tensor) -> list[int]:
+    """The classes whose AUCs are averaged; of two, one is enough."""
+    return sorted(set(y.tolist())) if logits.shape[1] > 2 else [1]
+
+
+def _ordered(logits: Tensor, y: Tensor, label: int) -> _Order:
+    score = log_odds(logits, torch.full_like(y, label)).numpy()
+    values, group = np.unique(score, return_inverse=True)
+    place = np.argsort(group, kind="stable")
+    starts = np.searchsorted(group[place], np.arange(len(values)))
+    return _Order(place, starts, (y == label).numpy().astype(float))
 
 
 def _finite_values(values: Tensor | None) -> Tensor:

@@ -63,12 +63,19 @@ class MeasureChunk:
             except InputError as error:  # this measure cannot be taken of such a model
                 skipped[measure.name] = str(error)
             else:
-                columns.update({key: value.detach().cpu() for key, value in measured.items()})
+                columns.update({name: _own(value) for name, value in measured.items()})
             seconds[measure.name] = time.perf_counter() - began
         x_adv = columns.pop("x_adv", chunk.x.cpu())
         places = candidates(columns, first=chunk.number == 0)
         pictured = {"place": places, "x": chunk.x.cpu()[places], "x_adv": x_adv[places]}
         return MeasuredChunk(chunk.number, chunk.fingerprint, columns, pictured, skipped, seconds)
+
+
+def _own(values: Tensor) -> Tensor:
+    """Without the larger tensor that they may be a view of, which would be sent and kept as well."""
+    values = values.detach().cpu()
+    alone = values.untyped_storage().nbytes() == values.numel() * values.element_size()
+    return values if alone else values.clone(memory_format=torch.contiguous_format)
 
 
 def candidates(columns: Columns, *, first: bool) -> Tensor:
