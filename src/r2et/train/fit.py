@@ -20,7 +20,7 @@ from r2et.defaults import RADIUS, REASONS, RECIPE
 from r2et.errors import require
 from r2et.explain import Explainer
 from r2et.lock import reserved
-from r2et.models import save_model, smooth
+from r2et.models import TableMLP, save_model, smooth
 from r2et.models.folder import folder_path, make_folder
 from r2et.models.storage import NETWORKS
 from r2et.models.weights import tensors_digest
@@ -52,6 +52,7 @@ from r2et.train.recipe import recipe as find_recipe
 from r2et.train.row_weights import row_weights
 from r2et.train.runtime import threads_for
 from r2et.train.seen_rows import SeenRows
+from r2et.train.teacher import teacher_shares
 from r2et.train.trained import Trained, described
 from r2et.train.weight_search import WeightSearch, check_budget, fit_within
 from r2et.version import __version__
@@ -178,6 +179,8 @@ def fit(
     require(0 <= seed < 2**32, "fit", "seed", "in 0..2^32 - 1", seed)
     weights = row_weights(data, class_weight, sample_weight)
     start = _network(model, data, chosen, seed, weights)
+    taught = model is None and chosen.penalty is None and isinstance(start, TableMLP)
+    shares = teacher_shares(start, data, seed, weights) if taught else None
     chosen = scheduled(chosen, start)
     usual = usual_epochs(start, len(data.train.y), chosen.batch, plain=chosen.penalty is None)
     floored = model is None and chosen.active and keep == "best"
@@ -203,6 +206,8 @@ def fit(
     }
     if weights is not None:
         config["weights"] = tensors_digest({"weights": weights})
+    if shares is not None:
+        config["teacher"] = tensors_digest({"shares": shares})
     device = next((p.device for p in start.parameters()), torch.device("cpu"))
     distributed = distributed_by(fabric, device)
     most = min(chosen.batch, SMALLEST, len(data.train.y))
@@ -220,7 +225,7 @@ def fit(
                 place.clear()
         distributed.wait()
         saved = None if place is None else place.load()
-        loop = Loop(start, data, chosen, settings, distributed, place, explainer, weights)
+        loop = Loop(start, data, chosen, settings, distributed, place, explainer, weights, shares)
         if saved is not None:
             loop.restore(saved)
         loop.run()

@@ -82,8 +82,9 @@ class Loop:
         folder: Folder | None,
         explainer: Explainer | None = None,
         weights: Tensor | None = None,
+        shares: Tensor | None = None,
     ) -> None:
-        self.weights = weights
+        self.weights, self.shares = weights, shares
         self.model, self.data, self.recipe, self.settings = model, data, recipe, settings
         self.distributed, self.folder = distributed, folder
         self.state = State()
@@ -172,6 +173,7 @@ class Loop:
                 None if self.reference is None else self.reference.order(mine).to(device),
                 None if noise is None else noise[rank::size].to(device),
                 None if self.weights is None else self.weights[mine].to(device),
+                None if self.shares is None else self.shares[mine].to(device),
             )
         except InputError as error:
             if state.step == 0:  # nothing has been learned: the input itself is at fault

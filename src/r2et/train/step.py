@@ -49,21 +49,24 @@ class TrainingStep(nn.Module):
         order: Tensor | None,
         noise: Tensor | None,
         weights: Tensor | None = None,
+        shares: Tensor | None = None,
     ) -> Terms:
         """share: this process's part of the batch, times the number of processes.
 
         warmth: a factor of the penalty's weight. radius: in the place of the penalty's own.
         weights: (B,) what each row counts for in the loss, 1 on average over all training rows.
+        shares: (B, C) what the loss takes for true in the place of y: how likely each class is.
         """
         recipe = self.recipe
         penalty = self._penalty(radius) if penalised else None
         shared = penalty is not None and self.shared
         x = x.requires_grad_() if shared else x
         out = self.model(x.clone() if shared else x)  # a copy: it may begin by working in place
+        true = y if shares is None else shares
         if weights is None:
-            loss = row_losses(out[:, None] if out.ndim == 1 else out, y, "mean")
+            loss = row_losses(out[:, None] if out.ndim == 1 else out, true, "mean")
         else:
-            loss = (weights * row_losses(out[:, None] if out.ndim == 1 else out, y)).mean()
+            loss = (weights * row_losses(out[:, None] if out.ndim == 1 else out, true)).mean()
         loss = share * loss if share != 1 else loss
         kept = recipe.loss_weight * loss if recipe.active and recipe.loss_weight != 1 else loss
         if penalty is None or not bool(loss.detach().isfinite()):
