@@ -2,13 +2,18 @@
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
+import torch
 
 from credit_table import credit, frame
 from r2et import audit, cli, reasons
+from r2et.audit.contributions import OFF, POINTS, enough_points
 from r2et.audit.raw_values import column_values
 from r2et.errors import InputError
+from r2et.explain import IntegratedGradients
+from r2et.models import TableMLP
 from r2et.models.output import batched_logits, classes
 from r2et.region import Feasible
 from r2et.results import check_audit
@@ -154,3 +159,25 @@ def test_the_command(data, tmp_path, monkeypatch, capsys):
     assert "decided bad" in out
     code, _, err = run("--only", "worse")
     assert (code, "only must be a class of the model (bad, good), got worse" in err) == (2, True)
+
+
+@pytest.mark.parametrize("kinks", [0, 12])
+def test_as_many_points_as_make_contributions_add_up(kinks):
+    """A column's function of many kinks takes more of them than one without."""
+    torch.manual_seed(0)
+    model = TableMLP(2, [max(kinks, 1), 1], (8,), additive=True)
+    weight = (
+        torch.randn(2, len(model.encoding)) if kinks else torch.tensor([[0.0, 0.0], [1.0, 1.0]])
+    )
+    model.start_at(weight, torch.zeros(2))
+    with torch.no_grad():
+        model.linears[-1].weight.zero_()
+    x = torch.rand(50, 2)
+    method = IntegratedGradients(baseline=[0.05, 0.5], reduce="signed")
+    found, off = enough_points(model, method, x)
+    assert (found.points > POINTS[0]) == bool(kinks)
+    assert off <= OFF or found.points == POINTS[-1]
+    assert found == replace(method, points=found.points)
+    # Of rows that nobody kept nothing is known: the most there are.
+    for nothing in (None, x[:0]):
+        assert enough_points(model, method, nothing)[0].points == POINTS[-1]

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from r2et.audit.contributions import OFF, enough_points
 from r2et.audit.moves import words_of
 from r2et.errors import require
 from r2et.explain import Explainer, IntegratedGradients
@@ -22,7 +23,6 @@ from r2et.reason.table_rows import notes_of
 from r2et.region import Feasible
 from r2et.region.base import Region
 
-POINTS = 16  # on the way from the baseline
 ROWS = 64  # looked at together
 
 
@@ -85,10 +85,10 @@ def reasons(
     require(bool(allowed.any()), WHERE, "exclude", "such that a column is left", "all of them")
     named = [column.name for place, column in enumerate(columns) if allowed[place]]
     base = asked.baseline(baseline, reference)
-    method = _method(explainer, given, base.row)
+    method, rough = _method(explainer, given, base.row)
     description = Description(method, base, reason_codes(codes, named), allowed, k)
     people: list[PersonReasons] = []
-    notes = [*asked.subject.notes, *notes_of(asked.subject.trained, asked.cells)]
+    notes = [*asked.subject.notes, *notes_of(asked.subject.trained, asked.cells), *rough]
     notes += [] if len(asked) else [f"no row is decided {toward}"]
     with bar("reasons", total=len(asked), show=progress) as advance:
         for start in range(0, len(asked), ROWS):
@@ -108,7 +108,7 @@ def reasons(
         base.words,
         changes=None if region is None else region_words(region),
         excluded=tuple(columns[i].name for i in excluded),
-        explainer=_method_words(explainer),
+        explainer=_method_words(explainer, method),
         notes=tuple(notes),
         rule="" if cutoff is None else _rule(given, cutoff),
     )
@@ -125,24 +125,30 @@ def region_words(region: Region) -> str:
     return f"changes within {region!r}"
 
 
-def _method(given: Explainer | None, rows: DecidedRows, baseline: Tensor) -> Explainer:
-    """Signed contributions of the columns."""
+def _method(
+    given: Explainer | None, rows: DecidedRows, baseline: Tensor
+) -> tuple[Explainer, list[str]]:
+    """Signed contributions of the columns, and a note where they do not quite add up."""
     if given is None:
-        return IntegratedGradients(
-            points=POINTS,
-            baseline=baseline.tolist(),
-            groups=groups_of(rows.columns),
-            reduce="signed",
+        groups = groups_of(rows.columns)
+        own = IntegratedGradients(baseline=baseline.tolist(), groups=groups, reduce="signed")
+        seen = rows.subject.seen
+        kept = None if seen is None else seen.held_out
+        found, off = enough_points(rows.decided, own, rows.x if kept is None else kept.x.to(rows.x))
+        note = (
+            f"contributions add up to what tells a row's log-odds from the reference's to within "
+            f"{off:.2g} for 95 % of rows: the network bends too often for {found.points} points"
         )
+        return found, [note] if off > OFF else []
     signed = isinstance(given, Explainer) and given.reduce == "signed"
     require(signed, WHERE, "explainer", "an Explainer with reduce='signed'", given)
     width = given(rows.decided, rows.x[:1], rows.target[:1]).shape[1]
     expected = f"one with a score for each of {len(rows.columns)} columns (groups=)"
     require(width == len(rows.columns), WHERE, "explainer", expected, f"one of {width} scores")
-    return given
+    return given, []
 
 
-def _method_words(given: Explainer | None) -> str:
-    if given is not None:
-        return repr(given)
-    return f"integrated gradients of the log-odds, {POINTS} points from the baseline"
+def _method_words(given: Explainer | None, used: Explainer) -> str:
+    if isinstance(used, IntegratedGradients) and given is None:
+        return f"integrated gradients of the log-odds, {used.points} points from the baseline"
+    return repr(given)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import NamedTuple, final
 
@@ -14,7 +14,7 @@ from r2et.attack import FeasibleSearch, StrongAttack
 from r2et.attack.base import Attack
 from r2et.audit.raw_values import changed_columns
 from r2et.errors import require
-from r2et.explain import Explainer
+from r2et.explain import Explainer, IntegratedGradients
 from r2et.models.output import batched_logits, classes
 from r2et.reason.columns import WHERE, ReasonColumn, reason_sets
 from r2et.region import Feasible
@@ -22,6 +22,7 @@ from r2et.region.base import Region
 from r2et.region.table_layout import TableSchema
 
 NAMED = 4  # changes that a sentence tells
+QUICK = 16  # points of an integral that is looked at first
 
 
 @final
@@ -99,13 +100,14 @@ class Search:
         for count in sorted(set(clean.sum(1).tolist())):
             rows = (clean.sum(1) == count).nonzero().flatten()
             for among in self._borders(count):
-                open_rows = rows[~found[rows]]
-                if not len(open_rows):
-                    break
-                points = self._attacked(x[open_rows], target[open_rows], among)
-                other = self._other(x[open_rows], points, target[open_rows])
-                found[open_rows] |= other
-                x_adv[open_rows[other]] = points[other]
+                for followed in self._followed():
+                    open_rows = rows[~found[rows]]
+                    if not len(open_rows):
+                        break
+                    points = self._attacked(followed, x[open_rows], target[open_rows], among)
+                    other = self._other(x[open_rows], points, target[open_rows])
+                    found[open_rows] |= other
+                    x_adv[open_rows[other]] = points[other]
         if bool(found.any()) and isinstance(self.region, Feasible):
             x_adv[found] = self._shortened(x[found], x_adv[found], target[found])
         return Broken(found, x_adv)
@@ -123,9 +125,19 @@ class Search:
         sizes = [count] if count == self.k else [count, count + 1]
         return [size for size in sizes if 0 < size <= most]
 
-    def _attacked(self, x: Tensor, target: Tensor, size: int) -> Tensor:
+    def _followed(self) -> list[Explainer]:
+        """What the attack looks at: of an integral of many points first one of few, which is quick.
+
+        Whatever it looks at, what is found is judged by the contributions themselves.
+        """
+        own = self.contributions
+        if isinstance(own, IntegratedGradients) and own.points > QUICK:
+            return [replace(own, points=QUICK), own]
+        return [own]
+
+    def _attacked(self, followed: Explainer, x: Tensor, target: Tensor, size: int) -> Tensor:
         named = tuple(self.allowed.nonzero().flatten().tolist())
-        scores = NamedScores(reduce="signed", contributions=self.contributions, named=named)
+        scores = NamedScores(reduce="signed", contributions=followed, named=named)
         attack: Attack = (
             FeasibleSearch(self.region)
             if isinstance(self.region, Feasible)

@@ -66,9 +66,7 @@ def _fitted(
     return HistGradientBoostingClassifier(**SETTINGS, random_state=seed).fit(x, y, weight)
 
 
-def _shares(
-    model: HistGradientBoostingClassifier, x: NDArray[np.float64], count: int
-) -> Tensor:
+def _shares(model: HistGradientBoostingClassifier, x: NDArray[np.float64], count: int) -> Tensor:
     """(B, count) probabilities, none of a class that the model knows below LEAST."""
     known = np.clip(model.predict_proba(x), LEAST, None)
     shares = torch.zeros(len(x), count, dtype=torch.float64)
