@@ -41,7 +41,7 @@ from result_pages.perf_parts import (
     versions,
 )
 from result_pages.reasons_parts import reasons, reasons_front
-from result_pages.table_parts import auc_budget, tables
+from result_pages.table_parts import auc_budget, tables, tables_ranks
 from result_pages.training_parts import one_recipe, others, primal_dual, recipes, training
 
 MARK = re.compile(r"(<!-- measured: (\w+) -->\n).*?(<!-- end -->)", re.S)
@@ -69,6 +69,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "soak": soak,
     "steps": steps,
     "tables": tables,
+    "tables_ranks": tables_ranks,
     "tour": tour,
     "training": training,
     "trust_region": trust_region,

@@ -13,8 +13,8 @@ from r2et.metrics import split_auc
 from r2et.models import MLP, HingeMLP, TableMLP, smooth
 from r2et.models.weights import copied_weights
 from r2et.train import fit, linear_floor, recipe
-from r2et.train.baselines import logistic_regression
-from r2et.train.defaults import START_C, scheduled, table_network, usual_epochs
+from r2et.train.baselines import START_C, logistic_regression
+from r2et.train.defaults import scheduled, table_network, usual_epochs
 from r2et.train.linear_floor import keep_above, linear_weights
 from r2et.train.loop import State
 from r2et.train.run import train

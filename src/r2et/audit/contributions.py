@@ -44,8 +44,8 @@ def enough_points(
 
     Contributions are to add up to what tells a row's log-odds from the baseline's. Along the way
     a smooth network needs few points for that, one with a kink at every bin of its columns many.
-    x: (B, n) rows to look at; where there are none, the points are as many as there may be. The size
-    of what 95 % of them are off by comes second.
+    x: (B, n) rows to look at; where there are none, the points are as many as there may be. Second
+    comes what 95 % of them are off by at most.
     """
     if x is None or not len(x):
         return replace(method, points=POINTS[-1]), 0.0

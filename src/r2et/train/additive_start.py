@@ -10,10 +10,11 @@ import torch
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from torch import Tensor
+from torch.nn.functional import cross_entropy
 
 from r2et.data import Data
 from r2et.models import TableMLP
-from r2et.train.baselines import Logistic, some_rows
+from r2et.train.baselines import START_C, Logistic, logistic_regression, some_rows
 from r2et.train.trial_measures import auc_drop, can_tell
 
 NUMBERS = 1 << 21  # of the encoded rows that are fitted: what is fitted beyond takes long
@@ -25,14 +26,16 @@ LASSO: dict[str, Any] = {"penalty": "l1"} if _VERSION < (1, 8) else {"l1_ratio":
 def additive_start(
     network: TableMLP, data: Data, linear: Logistic, weights: Tensor | None = None
 ) -> Logistic | None:
-    """A sparse logistic regression on the network's bins, or the mean of it and `linear`.
+    """A sparse logistic regression on the network's bins, one on columns' ranks, or a mean of two.
 
     Its weights (2, parts) belong to `network.encoded`. Sparse by an l1 penalty, whose size the
     log-loss of the validation rows chooses: a table of many columns has few whose bins matter, and
-    a network that starts without them learns the others by heart. Where the 95 % interval of the
-    difference of validation AUCs leaves out 0, the better of the two is taken, None for `linear`;
-    where the rows cannot tell, the mean of their logits, which is seldom worse than either. None
-    for more than two classes, and where the validation rows are too few to choose a penalty by.
+    a network that starts without them learns the others by heart. Beside it stands `linear`, or
+    the same on the columns' ranks where these rows prefer that: outliers have no say in ranks.
+    Where the 95 % interval of the difference of validation AUCs leaves out 0, the better of the
+    two is taken, None for `linear`; where the rows cannot tell, the mean of their logits, which is
+    seldom worse than either. None for more than two classes, and where the validation rows are too
+    few to choose by.
     weights: (rows,) what training rows count for.
     """
     y = data.val.y.cpu()
@@ -44,16 +47,37 @@ def additive_start(
     if len(torch.unique(labels[counted > 0])) < 2:
         return None
     inside, seen = (network.encoded(x).double().cpu() for x in (data.train.x[rows], data.val.x))
-    fitted = []
-    for cost in COSTS:
-        model = _lasso(inside, labels, counted.double(), cost)
-        logits = model.logits(seen)
-        fitted.append((float(torch.nn.functional.cross_entropy(logits, y)), model, logits))
-    _, best, logits = min(fitted, key=lambda entry: entry[0])
-    gain, half_width = auc_drop(logits, linear.logits(data.val.x), y)
-    if abs(gain) > half_width:
-        return best if gain > 0 else None
-    return _mean(best, _on_bins(network, linear))
+    ranks = _ranks(network)
+    of_ranks = logistic_regression(inside @ ranks, labels, counted, c=START_C)
+    lines = [
+        _on_bins(network, linear),
+        Logistic(of_ranks.weight @ ranks.T, of_ranks.bias),
+    ]
+    line = min(lines, key=lambda model: _loss(model, seen, y))
+    sparse = [_lasso(inside, labels, counted.double(), cost) for cost in COSTS]
+    best = min(sparse, key=lambda model: _loss(model, seen, y))
+    gain, half_width = auc_drop(best.logits(seen), line.logits(seen), y)
+    if abs(gain) <= half_width:
+        return _mean(best, line)
+    if gain > 0:
+        return best
+    return None if line is lines[0] else line
+
+
+def _loss(model: Logistic, x: Tensor, y: Tensor) -> float:
+    return float(cross_entropy(model.logits(x), y))
+
+
+def _ranks(network: TableMLP) -> Tensor:
+    """(parts, features): what makes of encoded rows the share of its bins that a value is above.
+
+    A column without bins is taken as it is.
+    """
+    ranks, part = torch.zeros(len(network.encoding), network.settings["features"]).double(), 0
+    for feature, count in enumerate(network.settings["bins"]):
+        ranks[part : part + count, feature] = 1 / count
+        part += count + (count > 1)
+    return ranks
 
 
 def _on_bins(network: TableMLP, linear: Logistic) -> Logistic:

@@ -22,6 +22,7 @@ from r2et.metrics import auc_of_logits
 NUMBERS = 2**24  # how much a baseline is shown
 MOST_CLASSES = 20  # boosting grows a forest for each
 LEAST = -1e6  # the log-probability of what a model calls impossible
+START_C = 0.03  # of the logistic regression that a network starts at: few rows, small weights
 BOOSTING = {"max_iter": 100, "learning_rate": 0.1, "early_stopping": True}
 
 

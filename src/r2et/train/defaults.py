@@ -19,14 +19,13 @@ from r2et.penalty import CertifiedRanking, Penalty
 from r2et.region import Feasible, Linf, Region
 from r2et.region.table_layout import TableSchema
 from r2et.train.additive_start import additive_start
-from r2et.train.baselines import LEAST, Logistic, logistic_regression, some_rows
+from r2et.train.baselines import LEAST, START_C, Logistic, logistic_regression, some_rows
 from r2et.train.loop import Keep
 from r2et.train.recipe import Recipe
 
 WIDTH = 16  # of a ResNet18 that a computer without a GPU can train
 SMALL = 32  # pictures of more pixels across are made smaller first
 FITTED = 100_000  # rows that bins and the linear start are made from
-START_C = 0.03  # of the logistic regression that a network starts at: few rows, small weights
 USUAL_STEPS, HINGE_STEPS, TABLE_STEPS = 3000, 1500, 1000  # batches of a training
 ROWS_PER_EPOCH = 32  # these see their rows at most once for every so many of them
 COOL_DOWN, TABLE_COOL_DOWN = 0.7, 0.9  # share of a training in which the learning rate falls

@@ -72,7 +72,7 @@ class MeasureChunk:
 
 
 def _own(values: Tensor) -> Tensor:
-    """Without the larger tensor that they may be a view of, which would be sent and kept as well."""
+    """A copy of a view, with which the whole that it is of would be sent and kept."""
     values = values.detach().cpu()
     alone = values.untyped_storage().nbytes() == values.numel() * values.element_size()
     return values if alone else values.clone(memory_format=torch.contiguous_format)
