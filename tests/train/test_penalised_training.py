@@ -44,6 +44,20 @@ def test_both_factors_0_is_plain_training_bit_by_bit():
         assert same(fit(model, data, nothing, **QUICK).model, plain)
 
 
+def test_nobody_asks_for_the_gradient_of_the_rows(monkeypatch):
+    """A third of a convolution's backward pass, for nothing: a step's rows get none."""
+    seen, forward = [], TrainingStep.forward
+
+    def kept(step, x, *others):
+        seen.append(x)
+        return forward(step, x, *others)
+
+    monkeypatch.setattr(TrainingStep, "forward", kept)
+    fit(MLP(8), small(rows=64), recipe("r2et", every=1), **ONE)
+    assert all(x.requires_grad and x.grad is None for x in seen)
+    assert seen
+
+
 def test_the_penalty_counts_as_in_a_loop_by_hand():
     """One step of fit against loss + weight * penalty, written out."""
     torch.manual_seed(3)

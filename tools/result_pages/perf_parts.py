@@ -188,6 +188,7 @@ def large_audit() -> str:
         for look in parts
     ]
     speed = stored["sample"]["processor_seconds"] / stored["sample"]["rows"]
+    most = max(look["driver"] for look in looks)
     measured = ", ".join(SHOWN_AS[name] for name in stored.get("measures", ()))
     seen = table(["rows done", "memory of the caller", "of a worker, the larger"], lines)
     at_once = MACHINES * stored["workers"]
@@ -197,9 +198,11 @@ def large_audit() -> str:
         f" A worker was ended by `kill -9` after a quarter, the caller after"
         f" {whole['chunks_when_the_driver_was_killed']} of {whole['chunks']} chunks; the same"
         f" command went on from there: {whole['wall_seconds'] / 60:.0f} minutes in all."
+        f" The caller, which holds all rows and makes one file of them in the end, had {most:.0f} MB"
+        f" at most."
         f" Of {stored['sample']['rows']:,} rows Ray and one process gave the same figures, to the"
         f" bit, in {1000 * speed:.2f} ms of a processor a row. At that rate a million rows are"
         f" {MILLION * speed / 60:.0f} minutes of one processor; {MACHINES} machines with"
-        f" {stored['workers']} workers each would take {MILLION * speed / at_once:.0f} seconds, and"
+        f" {stored['workers']} workers each would take {MILLION * speed / at_once:.1f} seconds, and"
         f" what starting them takes: that is on paper. {made_with(stored)}"
     )
