@@ -198,7 +198,7 @@ def large_audit() -> str:
         f" A worker was ended by `kill -9` after a quarter, the caller after"
         f" {whole['chunks_when_the_driver_was_killed']} of {whole['chunks']} chunks; the same"
         f" command went on from there: {whole['wall_seconds'] / 60:.0f} minutes in all."
-        f" The caller, which holds all rows and makes one file of them in the end, had {most:.0f} MB"
+        f" The caller, which makes one file of all rows in the end, had {most:.0f} MB"
         f" at most."
         f" Of {stored['sample']['rows']:,} rows Ray and one process gave the same figures, to the"
         f" bit, in {1000 * speed:.2f} ms of a processor a row. At that rate a million rows are"
