@@ -466,6 +466,8 @@ def test_seeds_are_of_the_chunk_and_its_purpose(model, data):
     chunk = Chunk(5, torch.arange(6), data.test.x[:6], None)
     first, again = MeasureChunk(model, settings)(chunk), MeasureChunk(model, settings)(chunk)
     assert all(torch.equal(first.columns[c], again.columns[c]) for c in first.columns)
+    for values in first.columns.values():  # no views, which would bring along what they are of
+        assert values.untyped_storage().nbytes() == values.numel() * values.element_size()
     direct = StrongAttack(L2(0.3), budget="fast")(
         model, Gradient(), chunk.x, k=3, generator=settings.generator(5, "strong")
     )

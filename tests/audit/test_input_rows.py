@@ -110,3 +110,10 @@ def test_labels_of_any_kind(kind):
 def test_numbers_that_a_row_cannot_hold(x):
     with pytest.raises(InputError, match=r"^audit: x must be dense and of real numbers, got"):
         rows(x)
+
+
+def test_a_chunk_does_not_bring_the_whole_along():
+    """A view is sent to another process, and kept, with all that it is a view of."""
+    for chunk in InputRows(nn.Linear(4, 2), X, Y, None).chunks(4, torch.Generator()):
+        for part in (chunk.index, chunk.x, chunk.y):
+            assert part.untyped_storage().nbytes() == part.numel() * part.element_size()

@@ -9,7 +9,7 @@ import torch
 
 from credit_table import credit, frame
 from r2et import audit, cli, reasons
-from r2et.audit.contributions import OFF, POINTS, enough_points
+from r2et.audit.contributions import POINTS, enough_points
 from r2et.audit.raw_values import column_values
 from r2et.errors import InputError
 from r2et.explain import IntegratedGradients
@@ -176,8 +176,27 @@ def test_as_many_points_as_make_contributions_add_up(kinks):
     method = IntegratedGradients(baseline=[0.05, 0.5], reduce="signed")
     found, off = enough_points(model, method, x)
     assert (found.points > POINTS[0]) == bool(kinks)
-    assert off <= OFF or found.points == POINTS[-1]
+    assert (off > 0) <= (found.points == POINTS[-1])
     assert found == replace(method, points=found.points)
     # Of rows that nobody kept nothing is known: the most there are.
     for nothing in (None, x[:0]):
         assert enough_points(model, method, nothing)[0].points == POINTS[-1]
+
+
+def test_an_audit_is_of_reasons_with_so_many_points(data, trained):
+    """Those of `reasons`: few of a linear model, more of one that bends at its bins."""
+    bent = fit(None, data, "vanilla", epochs=2, progress=False, baselines=False).trained
+    for model, least, most in ((trained, 16, 16), (bent, 32, 128)):
+        audited = audit(model, explainer="reasons", **FEW).result
+        points = audited["config"]["explainer"]["points"]
+        assert least <= points <= most
+        assert f"{points} points" in reasons(model, data.test.x[:2]).explainer
+
+
+def test_contributions_that_miss_are_said_to(data, monkeypatch):
+    bent = fit(None, data, "vanilla", epochs=2, progress=False, baselines=False).trained
+    monkeypatch.setattr("r2et.audit.contributions.POINTS", (1,))
+    (note,) = [n for n in reasons(bent, data.test.x[:2]).notes if "add up" in n]
+    assert "1 points" in note
+    monkeypatch.setattr("r2et.audit.contributions.OFF", 100.0)
+    assert not any("add up" in n for n in reasons(bent, data.test.x[:2]).notes)

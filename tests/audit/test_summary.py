@@ -196,3 +196,13 @@ def test_rows_with_other_labels_are_other_rows():
 
     marks = {mark(None), mark(torch.tensor([0, 1])), mark(torch.tensor([1, 0]))}
     assert len(marks) == 3
+
+
+def test_classes_far_apart_are_told_apart_without_a_warning():
+    """Their probabilities are 0 and 1 in float64, all alike; their log-odds are not."""
+    x = torch.cat([torch.linspace(-1e4, -1e3, 30), torch.linspace(1e3, 1e4, 30)])[:, None]
+    x = torch.cat([x, x**3], 1)
+    beside = LinearBaseline()
+    beside.see(Chunk(0, torch.arange(60), x, (torch.arange(60) >= 30).long()))
+    assert beside.auc() == [1.0] * len(beside.auc())
+    assert beside.auc()

@@ -1,5 +1,6 @@
 import csv
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -9,9 +10,11 @@ import torch
 from linear_person import GROUPS, NAMES, Linear, contributions, people
 from r2et import reasons
 from r2et.errors import InputError
-from r2et.explain import Gradient, GradientTimesInput
+from r2et.explain import Gradient, GradientTimesInput, IntegratedGradients
 from r2et.files import csv_text
 from r2et.reason import ReasonCode
+from r2et.reason.search import Search
+from r2et.region import L2
 
 COLUMNS = ("age", "job", "debt", "years")
 SETTINGS = {"groups": GROUPS, "names": NAMES, "baseline": 0.5}
@@ -266,3 +269,23 @@ def test_names_of_rows_are_plain_data(tmp_path):
     assert [person.row for person in told] == [7, None, "2024-02-29 00:00:00"]
     told.to_json(tmp_path / "r.json")
     told.to_csv(tmp_path / "r.csv")
+
+
+def test_the_search_looks_at_few_points_first_and_then_at_all(monkeypatch):
+    """What is quick finds most; what it does not find is looked for again."""
+    followed, attacked = [], Search._attacked
+
+    def seen(search, explainer, x, target, size):
+        followed.append(explainer.points)
+        return x.clone() if len(followed) == 1 else attacked(search, explainer, x, target, size)
+
+    monkeypatch.setattr(Search, "_attacked", seen)
+    many = IntegratedGradients(points=40, baseline=0.5, groups=GROUPS, reduce="signed")
+    search = Search(Linear().double(), many, torch.ones(4, dtype=torch.bool), 2, L2(1.0), "fast")
+    x = people(3)
+    found = search(x, torch.ones(3, dtype=torch.long))
+    assert followed[:2] == [16, 40]
+    assert bool(found.found.any())
+    followed.clear()
+    replace(search, contributions=replace(many, points=16))(x, torch.ones(3, dtype=torch.long))
+    assert set(followed) == {16}

@@ -65,6 +65,12 @@ def test_outliers_have_no_say_where_ranks_tell_more(monkeypatch):
     assert network.settings["additive"]
     assert split_auc(network, data.test) > 0.88
     assert auc_of_logits(linear_of(data).logits(data.test.x), data.test.y) < 0.8
+    # Rows that count for nothing say nothing here, either.
+    weights = (torch.arange(len(data.train.y)) % 3 > 0).float()
+    lies = torch.where(weights > 0, data.train.y, 1 - data.train.y)
+    lying = dataclasses.replace(data, train=data.train._replace(y=lies))
+    starts = [table_network(d, recipe("vanilla"), weights=weights) for d in (data, lying)]
+    torch.testing.assert_close(starts[0].straight.weight, starts[1].straight.weight)
 
 
 def test_training_goes_on_from_there():

@@ -47,13 +47,32 @@ def test_the_teacher_speaks_of_rows_that_it_was_not_shown(classes):
     assert shares.shape == (len(data.train.y), classes)
     torch.testing.assert_close(shares.sum(1), torch.ones(len(shares)))
     labels = one_hot(data.train.y, classes).float()
-    told = (shares - (1 - SHARE) * labels) / SHARE
+    told = (shares - 0.4 * labels) / 0.6
+    assert SHARE == 0.6
     assert bool(((told > 0) & (told < 1)).all())
     # Better than chance, and nowhere near what it says of rows that it knows.
     x, y = data.train.x.double().numpy(), data.train.y
     known = HistGradientBoostingClassifier(**SETTINGS, random_state=0).fit(x, y.numpy())
     by_heart = auc_of_logits(torch.from_numpy(known.predict_proba(x)).log(), y)
     assert 0.65 < auc_of_logits(told.log(), y) < by_heart - 0.05
+
+
+def test_equal_rows_do_not_teach_each_other():
+    data = table("both", rows=500)
+    train = data.train
+    thrice = replace(data, train=train._replace(x=train.x.repeat(3, 1), y=train.y.repeat(3)))
+    network = table_network(data, recipe("vanilla"))
+    told = (teacher_shares(network, thrice, seed=0) - 0.4 * one_hot(thrice.train.y, 2)) / 0.6
+    assert 0.6 < auc_of_logits(told.log(), thrice.train.y) < 0.9
+
+
+def test_the_teacher_goes_by_seed_and_weights():
+    data = table("both")
+    network = table_network(data, recipe("vanilla"))
+    usual = teacher_shares(network, data, seed=0)
+    assert not torch.equal(teacher_shares(network, data, seed=1), usual)
+    heavy = teacher_shares(network, data, 0, 1.0 + 9.0 * data.train.y)
+    assert float((heavy - usual)[:, 1].mean()) > 0.03
 
 
 def test_none_where_the_network_begins_with_more():
@@ -105,16 +124,22 @@ def test_a_network_learns_from_it_by_default():
         assert "teacher" not in record["config"]
 
 
-def test_the_loss_is_by_what_the_teacher_says(monkeypatch):
-    data = table("both")
-    told = torch.full((len(data.train.y), 2), 0.5)
-    monkeypatch.setattr(FIT, "teacher_shares", lambda *_: told)
-    unsure = fit(None, data, "vanilla", epochs=20, keep="last", **QUIET)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_each_rows_loss_is_by_its_own_shares(weighted, monkeypatch):
+    """Two networks: one learns what a teacher says, the other from rows that are so labelled."""
+    data = table("both", rows=600)
+    other = torch.randint(0, 2, data.train.y.shape, generator=torch.Generator().manual_seed(1))
+    weights = 0.5 + torch.rand(len(other), generator=torch.Generator().manual_seed(2))
+    asked = {"epochs": 2, "keep": "last", "sample_weight": weights if weighted else None, **QUIET}
+    start = table_network(data, recipe("vanilla"))
+    monkeypatch.setattr(FIT, "_network", lambda *_: start)
+    monkeypatch.setattr(FIT, "teacher_shares", lambda *_: one_hot(other, 2).float())
+    told = fit(None, data, "vanilla", **asked).model.state_dict()
+    start = table_network(data, recipe("vanilla"))
     monkeypatch.setattr(FIT, "teacher_shares", lambda *_: None)
-    sure = fit(None, data, "vanilla", epochs=20, keep="last", **QUIET)
-    with torch.no_grad():
-        spreads = [one.model(data.train.x).diff(dim=1).abs().mean() for one in (unsure, sure)]
-    assert float(spreads[0]) < 0.5 * float(spreads[1])
+    labelled = replace(data, train=data.train._replace(y=other))
+    for name, weight in fit(None, labelled, "vanilla", **asked).model.state_dict().items():
+        torch.testing.assert_close(told[name], weight, atol=1e-4, rtol=1e-3)
 
 
 def test_a_stopped_training_goes_on_with_the_same_teacher(tmp_path, monkeypatch):

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from r2et.audit.contributions import OFF, enough_points
+from r2et.audit.contributions import enough_points, known_rows
 from r2et.audit.moves import words_of
 from r2et.errors import require
 from r2et.explain import Explainer, IntegratedGradients
@@ -85,7 +85,7 @@ def reasons(
     require(bool(allowed.any()), WHERE, "exclude", "such that a column is left", "all of them")
     named = [column.name for place, column in enumerate(columns) if allowed[place]]
     base = asked.baseline(baseline, reference)
-    method, rough = _method(explainer, given, base.row)
+    method, rough = _method(explainer, given, base.row, asked.toward)
     description = Description(method, base, reason_codes(codes, named), allowed, k)
     people: list[PersonReasons] = []
     notes = [*asked.subject.notes, *notes_of(asked.subject.trained, asked.cells), *rough]
@@ -126,20 +126,20 @@ def region_words(region: Region) -> str:
 
 
 def _method(
-    given: Explainer | None, rows: DecidedRows, baseline: Tensor
+    given: Explainer | None, rows: DecidedRows, baseline: Tensor, toward: int | None
 ) -> tuple[Explainer, list[str]]:
     """Signed contributions of the columns, and a note where they do not quite add up."""
     if given is None:
         groups = groups_of(rows.columns)
         own = IntegratedGradients(baseline=baseline.tolist(), groups=groups, reduce="signed")
-        seen = rows.subject.seen
-        kept = None if seen is None else seen.held_out
-        found, off = enough_points(rows.decided, own, rows.x if kept is None else kept.x.to(rows.x))
+        known = known_rows(rows.subject, rows.x.shape[1])
+        known = None if known is None else known.to(rows.x)
+        found, off = enough_points(rows.decided, own, known, toward)
         note = (
-            f"contributions add up to what tells a row's log-odds from the reference's to within "
-            f"{off:.2g} for 95 % of rows: the network bends too often for {found.points} points"
+            "contributions add up to what tells a row's log-odds from the reference's to within "
+            f"{off:.2g} for 95 % of rows, at {found.points} points of the way"
         )
-        return found, [note] if off > OFF else []
+        return found, [note] if off else []
     signed = isinstance(given, Explainer) and given.reduce == "signed"
     require(signed, WHERE, "explainer", "an Explainer with reduce='signed'", given)
     width = given(rows.decided, rows.x[:1], rows.target[:1]).shape[1]

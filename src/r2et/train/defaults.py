@@ -56,7 +56,7 @@ def table_network(
     (rows,). Kinks in every column leave little to prove: recipes that train against the proof get a
     HingeMLP, or, where widths are given, the papers' MLP; so do those that smooth a network, and
     those of reasons. Without a penalty a TableMLP may start at a sparse sum of functions of one
-    column each, or halfway between that and the regression (r2et.train.additive_start).
+    column each, at a regression on the columns' ranks, or halfway (r2et.train.additive_start).
     """
     widths = recipe.hidden if widths is None else widths
     penalty = recipe.penalty

@@ -107,7 +107,8 @@ def fit(
     """Train a copy of the model on data.train by a recipe; the model given is left as it is.
 
     model: its weights are where training starts; None makes the network for tables from the seed
-    (r2et.train.defaults.table_network). k: by default the data's. radius: the ball in which
+    (r2et.train.defaults.table_network), which learns from boosting, too, where that knows more
+    (r2et.train.teacher). k: by default the data's. radius: the ball in which
     explanations are to hold still, for recipes that have one. explainer: the explanation, by
     default the recipe's. region: the changes for which reasons are to stay, for recipes of
     reasons; by default what a table's rows are usually off by (Schema.usual_moves).
@@ -179,8 +180,6 @@ def fit(
     require(0 <= seed < 2**32, "fit", "seed", "in 0..2^32 - 1", seed)
     weights = row_weights(data, class_weight, sample_weight)
     start = _network(model, data, chosen, seed, weights)
-    taught = model is None and chosen.penalty is None and isinstance(start, TableMLP)
-    shares = teacher_shares(start, data, seed, weights) if taught else None
     chosen = scheduled(chosen, start)
     usual = usual_epochs(start, len(data.train.y), chosen.batch, plain=chosen.penalty is None)
     floored = model is None and chosen.active and keep == "best"
@@ -198,6 +197,8 @@ def fit(
         save_every=save_every,
         progress=progress,
     )
+    taught = model is None and chosen.penalty is None and isinstance(start, TableMLP)
+    shares = teacher_shares(start, data, seed, weights) if taught else None
     config: dict[str, Any] = {
         # The network itself says how wide it is, whoever chose that.
         "recipe": replace(chosen, hidden=None).config(),

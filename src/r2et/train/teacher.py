@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterator
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -47,17 +50,33 @@ def teacher_shares(
     weight = None if weights is None else counted[rows].double().numpy()
     whole = _fitted(x, labels, weight, seed)
     unseen = _shares(whole, val.x.double().cpu().numpy(), count)
-    begins = auc_of_logits(batched_logits(network, val.x), val.y.cpu())
+    begins = auc_of_logits(batched_logits(network, val.x, "fit"), val.y.cpu())
     reached = auc_of_logits(unseen.clamp(min=1e-12).log(), val.y.cpu())
     if begins is None or reached is None or reached <= begins:
         return None
     shares = one_hot(y, count).double()
-    folds = StratifiedKFold(FOLDS, shuffle=True, random_state=seed)
-    for others, own in folds.split(x, labels):
+    for others, own in _folds(x, labels, seed):
         model = _fitted(x[others], labels[others], None if weight is None else weight[others], seed)
         there = rows[torch.from_numpy(own)]
         shares[there] = (1 - SHARE) * shares[there] + SHARE * _shares(model, x[own], count)
     return shares.float()
+
+
+def _folds(
+    x: NDArray[np.float64], labels: NDArray[np.int64], seed: int
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """The others of each fold and its own. Equal rows are in one fold: it would know them else."""
+    _, first, group = np.unique(x, axis=0, return_index=True, return_inverse=True)
+    order = np.argsort(first, kind="stable")  # distinct rows as they come
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    group = place[group.reshape(-1)]
+    folds = StratifiedKFold(FOLDS, shuffle=True, random_state=seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # a class whose rows are all alike
+        for _, own in folds.split(first[order], labels[first[order]]):
+            inside = np.isin(group, own)
+            yield (~inside).nonzero()[0], inside.nonzero()[0]
 
 
 def _fitted(
