@@ -7,8 +7,9 @@ from result_pages import table_parts
 MADE = {"r2et": "0", "torch": "0", "python": "3", "machine": "m", "date": "d"}
 
 
-def run(recipe, auc, proved=1.0, sets=2, seed=0):
-    return {"recipe": recipe, "seed": seed, "auc": auc, "proved": proved, "sets": sets}
+def run(recipe, auc, proved=1.0, sets=2, seed=0, *, ranks=False):
+    made = {"recipe": recipe, "ranks": ranks, "seed": seed}
+    return {**made, "auc": auc, "proved": proved, "sets": sets}
 
 
 def split(seed, logistic, boosting):
@@ -32,7 +33,7 @@ TABLES = {
         "features": 3,
         "chosen_by": False,
         "baselines": [split(0, 0.7, 0.9)],
-        "runs": [run("certified", 0.695)],
+        "runs": [run("certified", 0.695), run("certified", 0.88, 0.25, 4, ranks=True)],
     },
     "none": {"baselines": [split(0, 0.7, 0.9)], "runs": []},
 }
@@ -67,6 +68,14 @@ def records(monkeypatch):
         },
     }
     monkeypatch.setattr(table_parts, "record", stored.__getitem__)
+
+
+@pytest.mark.usefixtures("records")
+def test_columns_as_ranks_where_the_recipe_is_far_from_boosting():
+    lines = table_parts.tables_ranks().splitlines()
+    assert lines[2:] == [
+        "| *far* | -0.205 ± 0.000 | 100 % | 2 | -0.020 ± 0.000 | 25 % | 4 |",
+    ]
 
 
 @pytest.mark.usefixtures("records")
