@@ -133,10 +133,10 @@ def test_each_rows_loss_is_by_its_own_shares(weighted, monkeypatch):
     asked = {"epochs": 2, "keep": "last", "sample_weight": weights if weighted else None, **QUIET}
     start = table_network(data, recipe("vanilla"))
     monkeypatch.setattr(FIT, "_network", lambda *_: start)
-    monkeypatch.setattr(FIT, "teacher_shares", lambda *_: one_hot(other, 2).float())
+    monkeypatch.setattr(FIT, "teacher_shares", lambda *_, **__: one_hot(other, 2).float())
     told = fit(None, data, "vanilla", **asked).model.state_dict()
     start = table_network(data, recipe("vanilla"))
-    monkeypatch.setattr(FIT, "teacher_shares", lambda *_: None)
+    monkeypatch.setattr(FIT, "teacher_shares", lambda *_, **__: None)
     labelled = replace(data, train=data.train._replace(y=other))
     for name, weight in fit(None, labelled, "vanilla", **asked).model.state_dict().items():
         torch.testing.assert_close(told[name], weight, atol=1e-4, rtol=1e-3)

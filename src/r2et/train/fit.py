@@ -197,8 +197,6 @@ def fit(
         save_every=save_every,
         progress=progress,
     )
-    taught = model is None and chosen.penalty is None and isinstance(start, TableMLP)
-    shares = teacher_shares(start, data, seed, weights) if taught else None
     config: dict[str, Any] = {
         # The network itself says how wide it is, whoever chose that.
         "recipe": replace(chosen, hidden=None).config(),
@@ -207,8 +205,6 @@ def fit(
     }
     if weights is not None:
         config["weights"] = tensors_digest({"weights": weights})
-    if shares is not None:
-        config["teacher"] = tensors_digest({"shares": shares})
     device = next((p.device for p in start.parameters()), torch.device("cpu"))
     distributed = distributed_by(fabric, device)
     most = min(chosen.batch, SMALLEST, len(data.train.y))
@@ -216,6 +212,12 @@ def fit(
         f"of at most {most} processes for {len(data.train.y)} rows in batches of {chosen.batch}"
     )
     require(distributed.size <= most, "fit", "fabric", expected, distributed.size)
+    shares = None
+    if model is None and chosen.penalty is None and isinstance(start, TableMLP):
+        show = progress and distributed.rank == 0
+        shares = teacher_shares(start, data, seed, weights, progress=show)
+    if shares is not None:
+        config["teacher"] = tensors_digest({"shares": shares})
     with threads_for(start), _reserved(out, distributed.rank) as free:
         require(free, "fit", "out", "a folder that no other training is writing to", out)
         check_model(start, data, k, explainer or chosen.explainer)

@@ -16,6 +16,7 @@ from torch.nn.functional import one_hot
 from r2et.data import Data
 from r2et.metrics import auc_of_logits
 from r2et.models.output import batched_logits
+from r2et.progress import bar
 from r2et.train.trial_measures import FEW, can_tell
 
 NUMBERS = 1 << 21  # features of all rows, times classes beyond two: of more, labels are enough
@@ -26,7 +27,12 @@ SETTINGS = {"max_iter": 150, "learning_rate": 0.05, "max_leaf_nodes": 15, "early
 
 
 def teacher_shares(
-    network: nn.Module, data: Data, seed: int, weights: Tensor | None = None
+    network: nn.Module,
+    data: Data,
+    seed: int,
+    weights: Tensor | None = None,
+    *,
+    progress: bool = False,
 ) -> Tensor | None:
     """(rows, classes): how likely each class is, by a row's label and by boosting on other rows.
 
@@ -55,10 +61,13 @@ def teacher_shares(
     if begins is None or reached is None or reached <= begins:
         return None
     shares = one_hot(y, count).double()
-    for others, own in _folds(x, labels, seed):
-        model = _fitted(x[others], labels[others], None if weight is None else weight[others], seed)
-        there = rows[torch.from_numpy(own)]
-        shares[there] = (1 - SHARE) * shares[there] + SHARE * _shares(model, x[own], count)
+    with bar("teacher", total=FOLDS, show=progress) as advance:
+        for others, own in _folds(x, labels, seed):
+            counts = None if weight is None else weight[others]
+            model = _fitted(x[others], labels[others], counts, seed)
+            there = rows[torch.from_numpy(own)]
+            shares[there] = (1 - SHARE) * shares[there] + SHARE * _shares(model, x[own], count)
+            advance(1)
     return shares.float()
 
 
