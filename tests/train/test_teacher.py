@@ -91,6 +91,17 @@ def test_none_where_rows_are_too_few_to_tell():
         assert teacher_shares(network, alone, seed=0) is None
 
 
+def test_none_of_rows_that_are_nearly_all_alike():
+    """Four kinds of rows cannot be in five folds."""
+    data = table("both")
+    kinds = replace(
+        data,
+        train=data.train._replace(x=(data.train.x[:, [0]] > 0.5).float().expand_as(data.train.x)),
+    )
+    network = table_network(data, recipe("vanilla"))
+    assert teacher_shares(network, kinds, seed=0) is None
+
+
 def test_none_of_many_rows(monkeypatch):
     data = table("both")
     monkeypatch.setattr("r2et.train.teacher.NUMBERS", data.train.x.numel() - 1)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator
-
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -53,6 +50,11 @@ def teacher_shares(
     if data.train.x.numel() * (len(present) if len(present) > 2 else 1) > NUMBERS:
         return None
     x, labels = data.train.x[rows].double().cpu().numpy(), y[rows].numpy()
+    # Equal rows are in one fold: boosting would know them else.
+    first, group = _distinct(x)
+    kinds = np.unique(labels[first], return_counts=True)[1]
+    if len(kinds) < len(present) or int(kinds.min()) < FOLDS:
+        return None
     weight = None if weights is None else counted[rows].double().numpy()
     whole = _fitted(x, labels, weight, seed)
     unseen = _shares(whole, val.x.double().cpu().numpy(), count)
@@ -61,31 +63,25 @@ def teacher_shares(
     if begins is None or reached is None or reached <= begins:
         return None
     shares = one_hot(y, count).double()
+    folds = StratifiedKFold(FOLDS, shuffle=True, random_state=seed)
     with bar("teacher", total=FOLDS, show=progress) as advance:
-        for others, own in _folds(x, labels, seed):
-            counts = None if weight is None else weight[others]
-            model = _fitted(x[others], labels[others], counts, seed)
+        for _, held in folds.split(first, labels[first]):
+            own = np.isin(group, held)
+            counts = None if weight is None else weight[~own]
+            model = _fitted(x[~own], labels[~own], counts, seed)
             there = rows[torch.from_numpy(own)]
             shares[there] = (1 - SHARE) * shares[there] + SHARE * _shares(model, x[own], count)
             advance(1)
     return shares.float()
 
 
-def _folds(
-    x: NDArray[np.float64], labels: NDArray[np.int64], seed: int
-) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """The others of each fold and its own. Equal rows are in one fold: it would know them else."""
+def _distinct(x: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Where each distinct row comes first, in this order, and for each row which of them it is."""
     _, first, group = np.unique(x, axis=0, return_index=True, return_inverse=True)
-    order = np.argsort(first, kind="stable")  # distinct rows as they come
+    order = np.argsort(first, kind="stable")
     place = np.empty_like(order)
     place[order] = np.arange(len(order))
-    group = place[group.reshape(-1)]
-    folds = StratifiedKFold(FOLDS, shuffle=True, random_state=seed)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # a class whose rows are all alike
-        for _, own in folds.split(first[order], labels[first[order]]):
-            inside = np.isin(group, own)
-            yield (~inside).nonzero()[0], inside.nonzero()[0]
+    return first[order], place[group.reshape(-1)]
 
 
 def _fitted(
